@@ -1,0 +1,30 @@
+"""tracelake: offline trace analysis for large-model training jobs.
+
+The command line is ``tracelake``; from Python, :func:`open_store` gives a DuckDB
+connection in which every table and view of a store can be queried.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import os
+
+    import duckdb
+
+__version__ = "0.1.0"
+
+
+def open_store(path: str | os.PathLike[str]) -> duckdb.DuckDBPyConnection:
+    """A DuckDB connection with every table and view of the store at ``path``.
+
+    Reading only: nothing done through the connection changes the store.
+    Raises :class:`pipeline.errors.UserError` when ``path`` is no store.
+    """
+    from pipeline.store import Store
+
+    return Store.open(path).connect()
+
+
+__all__ = ["__version__", "open_store"]

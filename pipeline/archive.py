@@ -1,0 +1,311 @@
+"""Walks folders and archives: every file in them, what it begins with, and the run it belongs to.
+
+Compression and archives are told by content. A file's bytes are fetched only when asked for,
+so a walk over an archive of checkpoints reads the beginning of each file and no more.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import shutil
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from pipeline.errors import UserError
+
+STORE_MARKER = "tracelake_store.json"
+
+_HEAD_BYTES = 4096
+# A zstd block holds up to 128 KiB compressed; less than a block cannot be decompressed.
+_RAW_HEAD_BYTES = 192 * 1024
+_COPY_BYTES = 1 << 20
+_MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
+_COMPRESSED_SUFFIXES = (".gz", ".xz", ".zst", ".bz2")
+
+
+class DamagedData(Exception):
+    """Compressed data that cannot be decompressed; str() says of what kind."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file met on the walk.
+
+    ``name`` is its path below the run's folder (``archive!member`` inside an archive), ``head``
+    the beginning of its uncompressed content, ``signature`` changes when the file on disk does.
+    ``fetch`` gives its bytes as a file in the folder passed to it; a member of an archive must be
+    fetched before the walk goes on.
+    """
+
+    run_id: str
+    name: str
+    shown: str
+    size_bytes: int
+    signature: str
+    head: bytes
+    is_named: bool
+    fetch: Callable[[Path], Path]
+    problem: str | None = None
+
+    @property
+    def plain_name(self) -> str:
+        """The file's own name without the suffix of its compression."""
+        return plain_name(self.name)
+
+
+def plain_name(name: str) -> str:
+    """The last part of a name without the suffix of its compression."""
+    last = PurePosixPath(name.rsplit("!", 1)[-1]).name
+    for suffix in _COMPRESSED_SUFFIXES:
+        if last.lower().endswith(suffix):
+            return last[: -len(suffix)]
+    return last
+
+
+def walk(path: Path, is_trace: Callable[[bytes, str], bool], run: str | None) -> Iterator[Found]:
+    """Every file under ``path``, in the order of their names.
+
+    Runs: a folder directly under ``path`` is a run; where traces (by ``is_trace`` of head and
+    plain name) lie directly in ``path``, it is itself one run with all below it. A file belongs
+    to the run of the folder it lies in. An archive is like a folder; one not inside a run's
+    folder gives each of its top folders a run, or is one run named after itself. ``run`` puts
+    everything into that run.
+
+    Raises :class:`UserError` when ``path`` does not exist.
+    """
+    if not path.exists():
+        raise UserError(str(path), "no such file or folder", "check the path")
+    if not path.is_dir():
+        yield from _file(path, path.name, run or _folder_name(path.parent), run, is_named=True)
+        return
+    files = list(_files_below(path))
+    direct = any(
+        file.parent == path and _holds_trace(file, is_trace) for file in files
+    )
+    whole = run or (_folder_name(path) if direct else None)
+    for file in files:
+        below = file.relative_to(path)
+        if whole is not None:
+            yield from _file(file, below.as_posix(), whole, whole)
+        elif len(below.parts) > 1:
+            name = PurePosixPath(*below.parts[1:]).as_posix()
+            yield from _file(file, name, below.parts[0], below.parts[0])
+        else:
+            yield from _file(file, below.name, _folder_name(path), None)
+
+
+def _folder_name(folder: Path) -> str:
+    return folder.resolve().name or "run"
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    for parent, folders, names in os.walk(folder):
+        folders.sort()
+        if STORE_MARKER in names:  # a store is not input
+            folders.clear()
+            continue
+        for name in sorted(names):
+            file = Path(parent, name)
+            if file.is_file():
+                yield file
+
+
+def _holds_trace(file: Path, is_trace: Callable[[bytes, str], bool]) -> bool:
+    try:
+        head = plain_head(_raw_head(file))
+    except (OSError, DamagedData):
+        head = b""
+    return _archive_kind(head) is None and is_trace(head, plain_name(file.name))
+
+
+def _raw_head(file: Path) -> bytes:
+    with file.open("rb") as stream:
+        return stream.read(_RAW_HEAD_BYTES)
+
+
+def compression(raw: bytes) -> str | None:
+    """``gzip``, ``xz``, ``zstd`` or ``bz2`` by the first bytes, None when not compressed."""
+    return next((kind for magic, kind in _MAGIC.items() if raw.startswith(magic)), None)
+
+
+def plain_head(raw: bytes) -> bytes:
+    """The beginning of the uncompressed content, from the beginning of the file.
+
+    Raises :class:`DamagedData` when the compressed data are damaged.
+    """
+    kind = compression(raw)
+    try:
+        if kind == "gzip":
+            return zlib.decompressobj(31).decompress(raw, _HEAD_BYTES)
+        if kind == "xz":
+            return lzma.LZMADecompressor().decompress(raw, _HEAD_BYTES)
+        if kind == "bz2":
+            return bz2.BZ2Decompressor().decompress(raw, _HEAD_BYTES)
+        if kind == "zstd":
+            import pyarrow as pa
+
+            with pa.CompressedInputStream(pa.BufferReader(raw), "zstd") as stream:
+                return bytes(stream.read(_HEAD_BYTES))
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise DamagedData(f"damaged {kind} data: {error}") from error
+    return raw[:_HEAD_BYTES]
+
+
+def _archive_kind(head: bytes) -> str | None:
+    if head[257:262] == b"ustar":
+        return "tar"
+    return "zip" if head.startswith(b"PK\x03\x04") else None
+
+
+def _stat_signature(file: Path) -> tuple[int, str]:
+    stat = file.stat()
+    return stat.st_size, f"{stat.st_size}:{stat.st_mtime_ns}:{stat.st_ctime_ns}"
+
+
+def _file(
+    file: Path, name: str, run: str, run_of_archive: str | None, is_named: bool = False
+) -> Iterator[Found]:
+    """One file on disk: itself, or the members of the archive that it is."""
+    size, signature, head, problem = 0, "", b"", None
+    try:
+        size, signature = _stat_signature(file)
+        head = plain_head(_raw_head(file))
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
+    except DamagedData as error:
+        problem = str(error)
+    kind = _archive_kind(head)
+    if kind is None:
+        yield Found(
+            run, name, str(file), size, signature, head, is_named, lambda _: file, problem
+        )
+        return
+    opened = _tar_members(file) if kind == "tar" else _zip_members(file)
+    stem = plain_name(file.name).rsplit(".", 1)[0]
+    try:
+        for member, length, stream in opened:
+            top, slash, rest = member.partition("/")
+            member_run = run_of_archive or (top if slash else stem)
+            below = rest if slash and run_of_archive is None else member
+            member_name = f"{name}!{below}"
+            yield _member(file, stream, member_run, member_name, length, signature, is_named)
+    except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, zlib.error) as error:
+        yield Found(
+            run_of_archive or stem,
+            name,
+            str(file),
+            size,
+            signature,
+            b"",
+            True,
+            lambda _: file,
+            f"damaged archive: {error}",
+        )
+
+
+def _member(
+    file: Path,
+    stream: IO[bytes],
+    run: str,
+    name: str,
+    length: int,
+    signature: str,
+    is_named: bool,
+) -> Found:
+    raw = stream.read(_RAW_HEAD_BYTES)
+    head, problem = b"", None
+    try:
+        head = plain_head(raw)
+    except DamagedData as error:
+        problem = str(error)
+
+    def fetch(folder: Path) -> Path:
+        handle, copy = tempfile.mkstemp(dir=folder)
+        with os.fdopen(handle, "wb") as out:
+            out.write(raw)
+            shutil.copyfileobj(stream, out, _COPY_BYTES)
+        return Path(copy)
+
+    shown = f"{file}!{name.rsplit('!', 1)[-1]}"
+    return Found(run, name, shown, length, signature, head, is_named, fetch, problem)
+
+
+def _tar_members(file: Path) -> Iterator[tuple[str, int, IO[bytes]]]:
+    with open_plain(file) as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
+        for member in tar:
+            content = tar.extractfile(member) if member.isfile() else None
+            if content is not None:
+                yield _clean(member.name), member.size, content
+
+
+def _zip_members(file: Path) -> Iterator[tuple[str, int, IO[bytes]]]:
+    with zipfile.ZipFile(file) as archive:
+        for member in archive.infolist():
+            if not member.is_dir():
+                with archive.open(member) as content:
+                    yield _clean(member.filename), member.file_size, content
+
+
+def _clean(member: str) -> str:
+    """A member's name without ``./``, ``/`` and ``..``: it is only ever a label here."""
+    parts = [part for part in PurePosixPath(member).parts if part not in (".", "..", "/")]
+    return "/".join(parts)
+
+
+@contextmanager
+def open_plain(file: Path) -> Iterator[IO[bytes]]:
+    """The uncompressed content of ``file`` as a stream."""
+    with file.open("rb") as raw:
+        kind = compression(raw.read(8))
+        raw.seek(0)
+        if kind == "gzip":
+            yield gzip.GzipFile(fileobj=raw)
+        elif kind == "xz":
+            yield lzma.LZMAFile(raw)
+        elif kind == "bz2":
+            yield bz2.BZ2File(raw)
+        elif kind == "zstd":
+            import pyarrow as pa
+
+            yield io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd"))  # type: ignore[arg-type]
+        else:
+            yield raw
+
+
+@contextmanager
+def plain_file(file: Path, work: Path) -> Iterator[Path]:
+    """``file`` itself when it is not compressed, else its content as a file in ``work``.
+
+    Raises :class:`DamagedData` when the compressed data are damaged or cut short.
+    """
+    with file.open("rb") as raw:
+        kind = compression(raw.read(8))
+    if kind is None:
+        yield file
+        return
+    handle, name = tempfile.mkstemp(dir=work)
+    copy = Path(name)
+    try:
+        try:
+            with os.fdopen(handle, "wb") as out, open_plain(file) as stream:
+                shutil.copyfileobj(stream, out, _COPY_BYTES)
+        except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+            raise DamagedData(f"damaged {kind} data: {error}") from error
+        except OSError as error:
+            if error.errno is not None:  # the disk's, not the data's
+                raise
+            raise DamagedData(f"damaged {kind} data: {error}") from error
+        yield copy
+    finally:
+        copy.unlink(missing_ok=True)

@@ -1,0 +1,201 @@
+"""Finds schemas/ and queries/ and reads their headers: what is kept and what can be asked.
+
+A table is one ``CREATE TABLE`` in ``schemas/``; a view is one ``SELECT`` in ``queries/``
+whose header comment is its only metadata. Both folders lie beside the package in a
+checkout and inside it in a wheel.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# In this order: a view may read only from its own layer and those before it.
+LAYERS = ("staging", "timeline", "metrics", "findings")
+
+# Every table has these two; in the store they are part of the path, not of the Parquet file.
+PARTITION_KEYS = ("run_id", "source_id")
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    doc: str
+    type: str = ""
+    is_required: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A stored table: ``schemas/<name>.sql``."""
+
+    name: str
+    doc: str
+    columns: tuple[Column, ...]
+    ddl: str
+
+
+@dataclass(frozen=True)
+class Query:
+    """A view: ``queries/<layer>/<name>.sql``. ``better`` is ``higher``, ``lower`` or empty."""
+
+    name: str
+    layer: str
+    doc: str
+    grain: str
+    better: str
+    hint: str
+    columns: tuple[Column, ...]
+    sql: str
+
+
+@cache
+def root(folder: str) -> Path:
+    """The folder ``schemas`` or ``queries``, in a wheel or in a checkout."""
+    here = Path(__file__).resolve().parent
+    for candidate in (here / folder, here.parent / folder):
+        if candidate.is_dir():
+            return candidate
+    raise FileNotFoundError(f"the installation lacks its {folder}/ folder beside {here}")
+
+
+@cache
+def tables() -> dict[str, Table]:
+    """Every stored table by name."""
+    return {path.stem: _table(path) for path in sorted(root("schemas").glob("*.sql"))}
+
+
+@cache
+def queries() -> dict[str, Query]:
+    """Every view by name, in an order in which each can be created."""
+    found = [
+        _query(path, layer)
+        for layer in LAYERS
+        for path in sorted((root("queries") / layer).glob("*.sql"))
+    ]
+    return {query.name: query for query in _in_order(found)}
+
+
+@cache
+def reference() -> dict[str, Path]:
+    """Reference tables: name -> CSV file."""
+    return {path.stem: path for path in sorted((root("queries") / "reference").glob("*.csv"))}
+
+
+@cache
+def macros() -> tuple[str, ...]:
+    """The ``CREATE MACRO`` statements of queries/macros."""
+    folder = root("queries") / "macros"
+    return tuple(path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.sql")))
+
+
+@cache
+def arrow_schemas() -> dict[str, pa.Schema]:
+    """The Arrow schema of each stored table, without the two partition keys."""
+    import duckdb
+    import pyarrow as pa
+
+    connection = duckdb.connect()
+    schemas = {}
+    for table in tables().values():
+        connection.execute(table.ddl)
+        empty = connection.sql(f"FROM {table.name} LIMIT 0").to_arrow_table()
+        schemas[table.name] = pa.schema(
+            [f for f in empty.schema if f.name not in PARTITION_KEYS]
+        )
+    return schemas
+
+
+@cache
+def required_columns(table: str) -> tuple[str, ...]:
+    """Columns that must not be NULL, without the two partition keys."""
+    columns = tables()[table].columns
+    return tuple(c.name for c in columns if c.is_required and c.name not in PARTITION_KEYS)
+
+
+def _table(path: Path) -> Table:
+    ddl = path.read_text(encoding="utf-8")
+    doc = _comment_lines(ddl)[0]
+    columns = [
+        Column(name, doc, type_, bool(required))
+        for doc, name, type_, required in re.findall(
+            r"^    -- (.*)\n    (\w+) (\w+)( NOT NULL)?", ddl, re.MULTILINE
+        )
+    ]
+    return Table(path.stem, doc, tuple(columns), ddl)
+
+
+def _comment_lines(sql: str) -> list[str]:
+    lines = []
+    for line in sql.splitlines():
+        if not line.startswith("--"):
+            break
+        lines.append(line[2:].removeprefix(" ").rstrip())
+    return lines
+
+
+def _query(path: Path, layer: str) -> Query:
+    sql = path.read_text(encoding="utf-8")
+    lines = _comment_lines(sql)
+    blank = lines.index("") if "" in lines else len(lines)
+    head, listing = lines[:blank], lines[blank + 1 :]
+    tags = {"Grain": "", "Better": "", "Hint": ""}
+    prose: list[str] = []
+    current = ""
+    for line in head:
+        tag, colon, rest = line.partition(": ")
+        if colon and tag in tags:
+            current = tag
+            tags[tag] = rest
+        elif current:
+            tags[current] += " " + line.strip()
+        else:
+            prose.append(line)
+    return Query(
+        name=path.stem,
+        layer=layer,
+        doc=" ".join(prose),
+        grain=tags["Grain"].rstrip("."),
+        better=tags["Better"].rstrip("."),
+        hint=tags["Hint"],
+        columns=_listed_columns(listing),
+        sql=sql,
+    )
+
+
+def _listed_columns(lines: Iterable[str]) -> tuple[Column, ...]:
+    columns: list[Column] = []
+    for line in lines:
+        entry = re.match(r"(\w+)\s{2,}(\S.*)", line)
+        if entry:
+            columns.append(Column(entry[1], entry[2]))
+        elif line.strip() and columns:  # the text goes on
+            last = columns.pop()
+            columns.append(Column(last.name, f"{last.doc} {line.strip()}"))
+    return tuple(columns)
+
+
+def _in_order(found: list[Query]) -> list[Query]:
+    """Layer by layer; inside a layer, a view after those of its own layer that it reads."""
+    ordered: list[Query] = []
+    waiting = list(found)
+    while waiting:
+        names = {query.name for query in waiting}
+        free = [q for q in waiting if not (_words(q.sql) & (names - {q.name}))]
+        if not free:
+            raise ValueError(f"views read each other in a circle: {sorted(names)}")
+        ordered += free
+        waiting = [q for q in waiting if q not in free]
+    return ordered
+
+
+def _words(sql: str) -> set[str]:
+    code = re.sub(r"--.*|'[^']*'", "", sql)
+    return set(re.findall(r"\w+", code))

@@ -1,0 +1,365 @@
+"""Files in, committed tables out: the loop over inputs, the pool of workers, the outcomes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pipeline import catalog
+from pipeline.archive import DamagedData, Found, plain_file, walk
+from pipeline.errors import UserError
+from pipeline.readers import READERS
+from pipeline.readers.record import Facts, Issue, NotThisFormat, Part, Recording, Refused
+from pipeline.store import Staging, Store
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+OutcomeKind = Literal["stored", "replaced", "unchanged", "duplicate", "refused", "ignored"]
+
+_LFS = b"version https://git-lfs.github.com/spec/"
+_NOT_A_TRACE = "not a trace that tracelake knows"
+_KNOWN_TRACES = "see the README for the formats it reads"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one file. ``fault`` is set for a refused one."""
+
+    kind: OutcomeKind
+    run_id: str
+    name: str
+    shown: str
+    detail: str = ""
+    row_count: int = 0
+    issues: tuple[Issue, ...] = ()
+    fault: UserError | None = None
+
+
+@dataclass
+class Summary:
+    """Outcomes of one ingest, counted."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def count(self, *kinds: OutcomeKind) -> int:
+        return sum(outcome.kind in kinds for outcome in self.outcomes)
+
+    @property
+    def rows(self) -> int:
+        return sum(outcome.row_count for outcome in self.outcomes)
+
+    @property
+    def runs(self) -> list[str]:
+        kept = ("stored", "replaced", "unchanged", "duplicate")
+        return sorted({outcome.run_id for outcome in self.outcomes if outcome.kind in kept})
+
+
+def ingest(
+    paths: Iterable[Path],
+    store: Store,
+    run: str | None = None,
+    jobs: int | None = None,
+    on_outcome: Callable[[Outcome], None] = lambda _: None,
+) -> Summary:
+    """Ingests every trace under ``paths``; a bad file is an outcome, never the end of the batch.
+
+    Up to ``jobs`` processes read one file each (default: one per core); a single file is read
+    by that many threads. ``on_outcome`` is called as each file is done.
+    """
+    store.clear_abandoned()
+    summary = Summary()
+
+    def done(outcome: Outcome) -> None:
+        summary.outcomes.append(outcome)
+        on_outcome(outcome)
+
+    with store.staging() as fetched, _Pool(store, jobs or _cores(), done) as pool:
+        for path in paths:
+            try:
+                files = walk(path, looks_like_trace, run)
+                held = [_take(found, store, fetched, pool, done) for found in files]
+            except UserError as error:
+                done(Outcome("refused", "", str(path), str(path), fault=error))
+                continue
+            if not any(held):
+                error = UserError(str(path), "no traces here", _KNOWN_TRACES)
+                done(Outcome("refused", "", str(path), str(path), fault=error))
+    return summary
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _take(
+    found: Found,
+    store: Store,
+    fetched: Staging,
+    pool: _Pool,
+    done: Callable[[Outcome], None],
+) -> bool:
+    """Decides about one file by its beginning; whether it is a trace, be it a broken one."""
+    fault = _fault_of_head(found)
+    if fault is not None:
+        if fault.problem == _NOT_A_TRACE and not found.is_named:
+            done(Outcome("ignored", found.run_id, found.name, found.shown, _NOT_A_TRACE))
+            return False
+        done(refuse(found, store, fault))
+        return True
+    known = store.known(found.run_id, found.name)
+    if known and known.stat_signature == found.signature:
+        done(Outcome("unchanged", found.run_id, found.name, found.shown))
+        return True
+    file = found.fetch(fetched.work)
+    job = Job(found.run_id, found.name, found.shown, found.size_bytes, found.signature, str(file))
+    pool.submit(job)
+    return True
+
+
+# -- deciding by the beginning of a file ---------------------------------------------------
+
+
+def looks_like_trace(head: bytes, name: str) -> bool:
+    """Whether a file that begins so and is called so is a trace, perhaps a broken one."""
+    return _reader_for(head) is not None or _is_called_trace(name)
+
+
+def _reader_for(head: bytes) -> ModuleType | None:
+    return next((reader for reader in READERS if reader.recognise(head)), None)
+
+
+def _is_called_trace(name: str) -> bool:
+    return name.lower().endswith(tuple(s for reader in READERS for s in reader.SUFFIXES))
+
+
+def _fault_of_head(found: Found) -> UserError | None:
+    """What is wrong with a file as far as its beginning tells, None if a reader can try it."""
+    is_called_trace = _is_called_trace(found.plain_name)
+    if found.problem is not None:
+        if found.is_named or is_called_trace:
+            return UserError(found.shown, found.problem, "copy it again")
+        return UserError(found.shown, _NOT_A_TRACE, _KNOWN_TRACES)
+    if found.head.startswith(_LFS):
+        return UserError(
+            found.shown, "a Git LFS pointer, not the file itself", "fetch it with 'git lfs pull'"
+        )
+    if _reader_for(found.head) is not None:
+        return None
+    if found.plain_name.lower().endswith((".nsys-rep", ".qdrep")):
+        return UserError(
+            found.shown,
+            "an Nsight Systems report, which only its own tools can read",
+            "run 'nsys export --type sqlite' on it and ingest the result",
+        )
+    if is_called_trace:
+        problem = "empty file" if not found.head else "not a SQLite database"
+        if found.head and not found.head.strip(b"\0"):
+            problem = "begins with zeros: the export was interrupted"
+        return UserError(
+            found.shown, problem, "copy it again, or run 'nsys export --type sqlite' again"
+        )
+    return UserError(found.shown, _NOT_A_TRACE, _KNOWN_TRACES)
+
+
+def refuse(found: Found | Job, store: Store, fault: UserError) -> Outcome:
+    """Records a refusal beside whatever good version of the file the store holds."""
+    refused = Outcome("refused", found.run_id, found.name, found.shown, fault=fault)
+    if fault.problem == _NOT_A_TRACE:
+        return refused
+    issue = Issue("error", "", fault.problem, fault.way_out)
+    facts = Facts(format="", status="refused", status_reason=fault.problem)
+    with store.staging() as staging:
+        row = _source_row(found, facts, None, 0)
+        _write_rows(staging, "source_file", [row | {"format": None}])
+        _write_rows(staging, "ingest_issue", [_issue_row(found.name, issue)])
+        staging.commit(found.run_id, found.name)
+    return refused
+
+
+# -- reading one file ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Job:
+    """One file for a worker; picklable."""
+
+    run_id: str
+    name: str
+    shown: str
+    size_bytes: int
+    signature: str
+    file: str
+
+
+def ingest_file(job: Job, root: Path, threads: int) -> Outcome:
+    """Reads one file and commits its tables; faults of the file become its outcome."""
+    store = Store.open(root)
+    try:
+        with store.staging() as staging, plain_file(Path(job.file), staging.work) as plain:
+            return _read_and_commit(job, staging, plain, threads)
+    except (Refused, NotThisFormat, DamagedData, OSError) as error:
+        return refuse(job, store, _fault(job, error))
+    except UserError as error:
+        return refuse(job, store, error)
+
+
+def _fault(job: Job, error: Exception) -> UserError:
+    if isinstance(error, Refused):
+        return UserError(job.shown, error.problem, error.way_out)
+    if isinstance(error, NotThisFormat):
+        return UserError(job.shown, str(error), _KNOWN_TRACES)
+    if isinstance(error, OSError):
+        return UserError(job.shown, f"cannot be read or stored: {error.strerror}", "")
+    return UserError(job.shown, str(error), "copy it again")
+
+
+def _read_and_commit(job: Job, staging: Staging, plain: Path, threads: int) -> Outcome:
+    with plain.open("rb") as stream:
+        reader = _reader_for(stream.read(4096))
+    if reader is None:
+        raise NotThisFormat(_NOT_A_TRACE)
+    # Read by one thread a table is one piece; more pieces than threads even out their lengths.
+    recording: Recording = reader.read(plain, job.name, 1 if threads == 1 else 4 * threads)
+    try:
+        with ThreadPoolExecutor(threads) as pool:
+            fingerprint = pool.submit(_fingerprint, plain)
+            rows = _write_parts(recording.parts, staging, pool)
+            rows += sum(
+                staging.write(part.table, 0, part.batches()) for part in recording.closing_parts
+            )
+            digest = fingerprint.result()
+    finally:
+        recording.close()
+    issues = recording.issues
+    _write_rows(staging, "source_file", [_source_row(job, recording.facts, digest, rows)])
+    _write_rows(staging, "ingest_issue", [_issue_row(job.name, issue) for issue in issues])
+    kind, twin = staging.commit(job.run_id, job.name)
+    detail = f"same content as {twin}, which is stored already" if twin else ""
+    stored_rows = rows if kind in ("stored", "replaced") else 0
+    return Outcome(kind, job.run_id, job.name, job.shown, detail, stored_rows, tuple(issues))
+
+
+def _write_parts(parts: list[Part], staging: Staging, pool: ThreadPoolExecutor) -> int:
+    numbers: dict[str, int] = {}
+    waiting: list[Future[int]] = []
+    for part in parts:
+        number = numbers.get(part.table, 0)
+        numbers[part.table] = number + 1
+        waiting.append(pool.submit(_write_part, staging, part, number))
+    try:
+        return sum(future.result() for future in waiting)
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _write_part(staging: Staging, part: Part, number: int) -> int:
+    return staging.write(part.table, number, part.batches())
+
+
+def _fingerprint(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _source_row(
+    job: Job | Found, facts: Facts, fingerprint: str | None, rows: int
+) -> dict[str, object]:
+    return {
+        "path": job.name,
+        "size_bytes": job.size_bytes,
+        "fingerprint": fingerprint,
+        "stat_signature": job.signature,
+        "row_count": rows,
+        **vars(facts),
+    }
+
+
+def _issue_row(name: str, issue: Issue) -> dict[str, object]:
+    place = f"{name}: {issue.place}" if issue.place else name
+    return {**vars(issue), "place": place}
+
+
+def _write_rows(staging: Staging, table: str, rows: list[dict[str, object]]) -> None:
+    import pyarrow as pa
+
+    if rows:
+        batch = pa.RecordBatch.from_pylist(rows, schema=catalog.arrow_schemas()[table])
+        staging.write(table, 0, [batch])
+
+
+# -- the pool ------------------------------------------------------------------------------
+
+
+class _Pool:
+    """Files to workers: several files to processes, a single one to threads of this process."""
+
+    def __init__(self, store: Store, jobs: int, done: Callable[[Outcome], None]) -> None:
+        self._store = store
+        self._jobs = jobs
+        self._done = done
+        self._first: Job | None = None
+        self._executor: ProcessPoolExecutor | None = None
+        self._running: dict[Future[Outcome], Job] = {}
+
+    def __enter__(self) -> _Pool:
+        return self
+
+    def submit(self, job: Job) -> None:
+        """Takes a file; waits while every worker is busy, so that fetched files don't pile up."""
+        if self._jobs == 1:
+            self._finish(job, ingest_file(job, self._store.root, 1))
+        elif self._executor is None and self._first is None:
+            self._first = job  # whether it stays the only one is not known yet
+        else:
+            self._start()
+            self._send(job)
+
+    def _start(self) -> None:
+        if self._executor is None:
+            import multiprocessing
+
+            # Not fork: the parent has threads (Arrow's), which a forked child would lose.
+            context = multiprocessing.get_context("spawn")
+            self._executor = ProcessPoolExecutor(self._jobs, mp_context=context)
+        if self._first is not None:
+            self._send(self._first)
+            self._first = None
+
+    def _send(self, job: Job) -> None:
+        assert self._executor is not None
+        while len(self._running) > self._jobs:
+            self._collect()
+        future = self._executor.submit(ingest_file, job, self._store.root, 1)
+        self._running[future] = job
+
+    def _collect(self) -> None:
+        finished, _ = wait(self._running, return_when="FIRST_COMPLETED")
+        for future in finished:
+            job = self._running.pop(future)
+            self._finish(job, future.result())
+
+    def _finish(self, job: Job, outcome: Outcome) -> None:
+        if Path(job.file).parent.parent.parent == self._store.root / ".staging":
+            Path(job.file).unlink(missing_ok=True)
+        self._done(outcome)
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        try:
+            if error is None:
+                if self._first is not None:
+                    outcome = ingest_file(self._first, self._store.root, self._jobs)
+                    self._finish(self._first, outcome)
+                while self._running:
+                    self._collect()
+        finally:
+            if self._executor is not None:
+                self._executor.shutdown(cancel_futures=True)

@@ -1,0 +1,455 @@
+"""The Parquet store: layout, atomic commit, what is in it, and DuckDB with every view.
+
+    STORE/tracelake_store.json                     marks the folder as a store
+    STORE/run_id=<run>/source_id=<id>/<table>-<n>.parquet
+    STORE/.staging/                                work in progress, never read
+
+One folder holds everything that came from one source file, so a single rename makes it visible
+or replaces it: readers of the Hive layout, ours or others', see the old state or the new.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import difflib
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import quote, unquote
+
+from pipeline import catalog
+from pipeline.archive import STORE_MARKER
+from pipeline.errors import UserError
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+VERSION = 1
+_ROW_GROUP = 262_144
+_ROWS_BUFFERED = 131_072
+# Times and ids that rise steadily: delta coding is both the smallest and the fastest to read.
+_DELTA = frozenset(("start_ns", "end_ns", "ts_ns", "correlation_id", "bytes"))
+# Texts that are mostly distinct, for which a dictionary only costs.
+_NO_DICTIONARY = frozenset((("nvtx_range", "name"), ("kernel_name", "name"), ("gpu_sample", "value")))
+
+Outcome = Literal["stored", "replaced", "unchanged", "duplicate"]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the store holds of a source file."""
+
+    path: str
+    fingerprint: str | None
+    stat_signature: str | None
+    status: str
+
+
+def source_id(name: str, refused: bool = False) -> str:
+    """Identity of a source file inside its run: its path below the run's folder.
+
+    A refusal is kept under an identity of its own, so that it never replaces good data.
+    """
+    text = f"{name}\0refused" if refused else name
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+@dataclass
+class Store:
+    """A store's folder."""
+
+    root: Path
+    _known: dict[tuple[str, str], Known] | None = field(default=None, repr=False)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Store:
+        """The store at ``path``; :class:`UserError` when there is none or it is of another kind."""
+        root = Path(path)
+        marker = root / STORE_MARKER
+        try:
+            version = json.loads(marker.read_text(encoding="utf-8"))["version"]
+        except FileNotFoundError:
+            raise UserError(
+                str(root), "no tracelake store here", "run 'tracelake ingest' or name it with --store"
+            ) from None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UserError(
+                str(marker), f"not a store's marker: {error}", "restore it or ingest anew"
+            ) from error
+        if version != VERSION:
+            raise UserError(
+                str(root),
+                f"store of layout {version}; this tracelake reads layout {VERSION}",
+                "ingest into a new store, or use the tracelake that wrote it",
+            )
+        return cls(root.resolve())
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str]) -> Store:
+        """The store at ``path``, made if there is none. A folder with other things is refused."""
+        root = Path(path)
+        if not (root / STORE_MARKER).exists():
+            try:
+                root.mkdir(parents=True, exist_ok=True)
+                others = [entry.name for entry in root.iterdir() if entry.name[0] != "."]
+                # Another process may be making the same store at this moment.
+                if others and not (root / STORE_MARKER).exists():
+                    raise UserError(
+                        str(root), "folder is not empty and no store", "name another with --store"
+                    )
+                handle, name = tempfile.mkstemp(dir=root, prefix=".tracelake-")
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    json.dump({"version": VERSION}, file)
+                os.chmod(name, 0o644)
+                os.replace(name, root / STORE_MARKER)
+            except OSError as error:
+                raise UserError(
+                    str(root), f"cannot make a store: {error.strerror}", "name another with --store"
+                ) from error
+        return cls.open(root)
+
+    # -- what is in it ---------------------------------------------------------------------
+
+    def known(self, run_id: str, name: str) -> Known | None:
+        """What was stored of this file when the store was first asked, None if nothing."""
+        if self._known is None:
+            self._known = self._read_known()
+        return self._known.get((run_id, source_id(name)))
+
+    def _read_known(self) -> dict[tuple[str, str], Known]:
+        connection = self._bare_connection()
+        self._create_table(connection, catalog.tables()["source_file"])
+        rows = connection.execute(
+            "SELECT run_id, source_id, path, fingerprint, stat_signature, status FROM source_file"
+        ).fetchall()
+        return {(run, source): Known(*rest) for run, source, *rest in rows}
+
+    def _folder(self, run_id: str, source: str) -> Path:
+        return self.root / f"run_id={quote(run_id, safe='')}" / f"source_id={source}"
+
+    def _committed(self, folder: Path) -> Known | None:
+        import pyarrow.parquet as pq
+
+        file = folder / "source_file-0.parquet"
+        if not file.exists():
+            return None
+        columns = ["path", "fingerprint", "stat_signature", "status"]
+        # partitioning=None: the folder's own name must not become a column.
+        row = pq.read_table(file, columns=columns, partitioning=None).to_pylist()[0]
+        return Known(**row)
+
+    # -- writing ---------------------------------------------------------------------------
+
+    @contextmanager
+    def staging(self) -> Iterator[Staging]:
+        """A place to write one source file's tables aside; gone afterwards, committed or not."""
+        folder = self.root / ".staging" / uuid.uuid4().hex
+        folder.mkdir(parents=True)
+        lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o644)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            (folder / "tables").mkdir()
+            (folder / "work").mkdir()
+            yield Staging(self, folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
+
+    def clear_abandoned(self) -> int:
+        """Removes what crashed processes left in .staging; the count of folders removed."""
+        removed = 0
+        for folder in (self.root / ".staging").glob("*"):
+            try:
+                lock = os.open(folder / "lock", os.O_RDWR)
+            except OSError:
+                continue  # just being made
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+                removed += 1
+            except BlockingIOError:
+                pass  # its owner lives
+            finally:
+                os.close(lock)
+        return removed
+
+    @contextmanager
+    def _commit_lock(self) -> Iterator[None]:
+        lock = os.open(self.root / ".staging" / ".commit", os.O_CREAT | os.O_RDWR, 0o644)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def _commit(self, tables: Path, run_id: str, name: str) -> tuple[Outcome, str]:
+        """Makes a staged folder visible; returns what happened, and the twin of a duplicate."""
+        new = self._committed(tables)
+        assert new is not None, "a source file's tables include source_file"
+        is_refusal = new.status == "refused"
+        target = self._folder(run_id, source_id(name, is_refusal))
+        with self._commit_lock():
+            old = self._committed(target)
+            if not is_refusal:
+                if old and old.fingerprint == new.fingerprint and old.status == new.status:
+                    self._touch(tables, target)
+                    return "unchanged", ""
+                twin = self._twin(target, new.fingerprint)
+                if twin:
+                    return "duplicate", twin
+            target.parent.mkdir(exist_ok=True)
+            _sync(tables)
+            if target.exists():
+                _exchange(tables, target)
+            else:
+                os.rename(tables, target)
+            _sync_folder(target.parent)
+            if not is_refusal:
+                shutil.rmtree(self._folder(run_id, source_id(name, True)), ignore_errors=True)
+        return ("replaced" if old else "stored"), ""
+
+    def _touch(self, tables: Path, target: Path) -> None:
+        """Same content under new times on disk: remember the times, so that it isn't read again."""
+        os.replace(tables / "source_file-0.parquet", target / "source_file-0.parquet")
+
+    def _twin(self, target: Path, fingerprint: str | None) -> str | None:
+        """Another file of the same run with the same content; counting it twice would be wrong."""
+        if fingerprint is None or not target.parent.exists():
+            return None
+        for other in sorted(target.parent.iterdir()):
+            if other != target:
+                known = self._committed(other)
+                if known and known.fingerprint == fingerprint and known.status != "refused":
+                    return known.path
+        return None
+
+    # -- reading ---------------------------------------------------------------------------
+
+    def _bare_connection(self, database: str = ":memory:") -> duckdb.DuckDBPyConnection:
+        import duckdb
+
+        connection = duckdb.connect(database)
+        connection.execute("SET enable_progress_bar = false")
+        connection.execute(f"SET temp_directory = {_literal(tempfile.gettempdir())}")
+        # A nested-loop join is otherwise chosen for ASOF joins with few rows on one side.
+        connection.execute("SET asof_loop_join_threshold = 0")
+        return connection
+
+    def connect(
+        self,
+        thresholds: Mapping[str, float] | None = None,
+        runs: Sequence[str] | None = None,
+        database: str = ":memory:",
+    ) -> duckdb.DuckDBPyConnection:
+        """DuckDB with every stored table, reference table and view.
+
+        ``thresholds`` override rows of ``threshold``; ``runs`` leaves all other runs out, which
+        in a store of many runs is far cheaper than a condition on ``run_id``. An unknown
+        threshold or run is a :class:`UserError`.
+        """
+        folders = self._run_folders(runs)
+        connection = self._bare_connection(database)
+        for name, file in catalog.reference().items():
+            connection.execute(
+                f"CREATE TABLE {name} AS FROM read_csv({_literal(str(file))}, header = true, "
+                "auto_detect = true, sample_size = -1)"
+            )
+        self._override(connection, thresholds or {})
+        for macro in catalog.macros():
+            connection.execute(macro)
+        for table in catalog.tables().values():
+            self._create_table(connection, table, folders)
+        for query in catalog.queries().values():
+            connection.execute(f"CREATE VIEW {query.name} AS {query.sql}")
+        return connection
+
+    def runs(self) -> list[str]:
+        """Names of the runs in the store, sorted."""
+        return sorted(unquote(f.name.removeprefix("run_id=")) for f in self.root.glob("run_id=*"))
+
+    def _run_folders(self, runs: Sequence[str] | None) -> list[Path] | None:
+        if runs is None:
+            return None
+        known = self.runs()
+        for run in runs:
+            if run not in known:
+                near = difflib.get_close_matches(run, known, n=3, cutoff=0.4) or known[:5]
+                way_out = f"there are: {', '.join(near)}" if near else "ingest something first"
+                raise UserError(f"run {run}", f"not in the store {self.root}", way_out)
+        return [self._folder(run, "").parent for run in runs]
+
+    def _override(
+        self, connection: duckdb.DuckDBPyConnection, thresholds: Mapping[str, float]
+    ) -> None:
+        known = [name for (name,) in connection.execute("SELECT name FROM threshold").fetchall()]
+        for name, value in thresholds.items():
+            if name not in known:
+                raise UserError(
+                    f"--set {name}", "no such threshold", f"known: {', '.join(sorted(known))}"
+                )
+            connection.execute("UPDATE threshold SET value = ? WHERE name = ?", [value, name])
+
+    def _create_table(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        table: catalog.Table,
+        folders: list[Path] | None = None,
+    ) -> None:
+        """A view of the table's Parquet files, or, when there are none, the empty table."""
+        import duckdb
+
+        columns = ", ".join(column.name for column in table.columns)
+        pattern = f"source_id=*/{table.name}-*.parquet"
+        if folders is None:
+            globs = [f"{_no_glob(self.root)}/run_id=*/{pattern}"]
+        else:  # DuckDB refuses a list in which any pattern finds nothing
+            globs = [f"{_no_glob(f)}/{pattern}" for f in folders if any(f.glob(pattern))]
+        if not globs:
+            connection.execute(table.ddl)
+            return
+        files = "[" + ", ".join(_literal(text) for text in globs) + "]"
+        try:
+            connection.execute(
+                f"CREATE VIEW {table.name} AS SELECT {columns} FROM read_parquet({files}, "
+                "hive_partitioning = true, "
+                "hive_types = {'run_id': VARCHAR, 'source_id': VARCHAR})"
+            )
+        except duckdb.IOException as error:
+            if "No files found" not in str(error):
+                raise
+            connection.execute(table.ddl)
+
+
+@dataclass(frozen=True)
+class Staging:
+    """One source file's tables being written aside."""
+
+    store: Store
+    folder: Path
+
+    @property
+    def work(self) -> Path:
+        """A folder for temporary files, on the store's file system."""
+        return self.folder / "work"
+
+    def write(self, table: str, number: int, batches: Iterable[pa.RecordBatch]) -> int:
+        """Writes part ``number`` of a table; the count of rows. No rows, no file."""
+        file = self.folder / "tables" / f"{table}-{number}.parquet"
+        return _write_parquet(file, table, batches)
+
+    def commit(self, run_id: str, name: str) -> tuple[Outcome, str]:
+        """Makes everything written visible in one step.
+
+        Returns ``stored``, ``replaced`` (an older version of the file), ``unchanged`` (the same
+        content is there already) or ``duplicate`` with the name of the twin in the same run.
+        """
+        return self.store._commit(self.folder / "tables", run_id, name)
+
+
+def _write_parquet(file: Path, table: str, batches: Iterable[pa.RecordBatch]) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = catalog.arrow_schemas()[table]
+    delta = {name: "DELTA_BINARY_PACKED" for name in schema.names if name in _DELTA}
+    dictionary = [
+        name
+        for name in schema.names
+        if name not in delta and (table, name) not in _NO_DICTIONARY
+    ]
+    writer: pq.ParquetWriter | None = None
+    total = 0
+    try:
+        for chunk in _chunks(batches, schema):
+            if writer is None:
+                writer = pq.ParquetWriter(
+                    file,
+                    schema,
+                    compression="zstd",
+                    compression_level=1,
+                    use_dictionary=dictionary or False,
+                    column_encoding=delta or None,
+                )
+            writer.write_table(pa.Table.from_batches(chunk, schema), row_group_size=_ROW_GROUP)
+            total += sum(batch.num_rows for batch in chunk)
+    finally:
+        if writer is not None:
+            writer.close()
+    return total
+
+
+def _chunks(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema
+) -> Iterator[list[pa.RecordBatch]]:
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        # DuckDB's DDL would cast silently; a reader's batches must have the very types.
+        if not batch.schema.equals(schema):
+            raise TypeError(f"a reader's batch is {batch.schema}, the table is {schema}")
+        if batch.num_rows:
+            waiting.append(batch)
+            rows += batch.num_rows
+        if rows >= _ROWS_BUFFERED:
+            yield waiting
+            waiting, rows = [], 0
+    if waiting:
+        yield waiting
+
+
+def _no_glob(path: Path) -> str:
+    """A path in which glob characters stand for themselves."""
+    return re.sub(r"([\[*?])", r"[\1]", str(path))
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _sync(folder: Path) -> None:
+    """Forces a folder's files to disk, so that a rename never shows files without content."""
+    for file in folder.iterdir():
+        with file.open("rb") as stream:
+            os.fsync(stream.fileno())
+    _sync_folder(folder)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+def _exchange(one: Path, other: Path) -> None:
+    """Swaps two folders in one atomic step (Linux renameat2(2), RENAME_EXCHANGE)."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    renameat2 = getattr(libc, "renameat2", None)
+    code = errno.ENOSYS
+    if renameat2 is not None:
+        paths = os.fsencode(one), os.fsencode(other)
+        if renameat2(_AT_FDCWD, paths[0], _AT_FDCWD, paths[1], _RENAME_EXCHANGE) == 0:
+            return
+        code = ctypes.get_errno()
+    raise UserError(
+        str(other),
+        f"this file system cannot replace a folder in one step: {os.strerror(code)}",
+        "remove that folder first, or keep the store on ext4, XFS or Btrfs",
+    )

@@ -1,0 +1,114 @@
+"""Makes the sample traces from their descriptions: `python sample_traces/make.py [JOB...]`."""
+
+import argparse
+import json
+import lzma
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from description import Job, job_names, load, us
+from gpu_samples import sample, samples_truth
+from nsys_export import export
+from simulation import Call, Recording, simulate
+from truth import collectives, file_truth, late_truth
+
+HERE = Path(__file__).parent
+
+
+def on_file_clock(recording: Recording) -> Recording:
+    """The same recording, counted from the begin of its capture."""
+    zero = us(recording.process.capture_begins_us)
+    calls: dict[int, Call] = {}
+    every = recording.activities + recording.graph_launches + recording.graph_nodes
+    for call in recording.calls + [work.call for work in every if work.call]:
+        calls.setdefault(id(call), replace(call, start=call.start - zero, end=call.end - zero))
+    moved = [
+        [
+            replace(
+                work, start=work.start - zero, end=work.end - zero,
+                call=calls[id(work.call)] if work.call else None,
+            )
+            for work in group
+        ]
+        for group in (recording.activities, recording.graph_launches, recording.graph_nodes)
+    ]  # fmt: skip
+    return replace(
+        recording,
+        calls=[calls[id(call)] for call in recording.calls],
+        activities=moved[0],
+        graph_launches=moved[1],
+        graph_nodes=moved[2],
+        ranges=[
+            replace(r, start=r.start - zero, end=None if r.end is None else r.end - zero)
+            for r in recording.ranges
+        ],
+        syncs=[s._replace(start=s.start - zero, end=s.end - zero) for s in recording.syncs],
+        os_calls=[(name, a - zero, b - zero, at) for name, a, b, at in recording.os_calls],
+        end=recording.end - zero,
+    )
+
+
+def as_text(value: Any, indent: str = "") -> str:
+    """JSON for people: what is short stands on one line."""
+    line = json.dumps(value, sort_keys=True)
+    if len(line) <= 400 or not isinstance(value, dict | list):
+        return line
+    deeper = indent + " "
+    if isinstance(value, list):
+        parts = [as_text(item, deeper) for item in value]
+        opening, closing = "[]"
+    else:
+        parts = [f"{json.dumps(key)}: {as_text(value[key], deeper)}" for key in sorted(value)]
+        opening, closing = "{}"
+    return f"{opening}\n{deeper}" + f",\n{deeper}".join(parts) + f"\n{indent}{closing}"
+
+
+def write_compressed(path: Path, content: bytes) -> None:
+    """Writes `content` unless the file holds it already; compressors differ, content does not."""
+    if not path.exists() or lzma.decompress(path.read_bytes()) != content:
+        path.write_bytes(lzma.compress(content, preset=9))
+
+
+def make(job: Job, folder: Path) -> dict[str, Any]:
+    """Writes one job's files and its truth; returns the truth."""
+    folder.mkdir(parents=True, exist_ok=True)
+    recordings = simulate(job)
+    on_time = simulate(replace(job, late={}))
+    files: dict[str, Any] = {}
+    for trace in job.files:
+        own = [on_file_clock(one) for one in recordings if one.process.pid in trace.pids]
+        works = own[0].device_work(trace.graph_trace)
+        samples = sample(job, works, own[0].end)
+        content, rows = export(job, trace, own, samples)
+        write_compressed(folder / f"{trace.name}.sqlite.xz", content)
+        files[f"{trace.name}.sqlite.xz"] = {
+            **file_truth(job, trace, own, rows),
+            "gpu_metrics": samples_truth(samples),
+        }
+    pids = {pid for trace in job.files for pid in trace.pids}
+    truth = {
+        "job": job.name,
+        "title": job.title,
+        "steps": job.steps,
+        "ranks": sorted(p.rank for p in job.processes if p.rank is not None and p.pid in pids),
+        "late": late_truth(job, recordings, on_time),
+        "collectives": collectives(recordings, pids),
+        "files": files,
+    }
+    (folder / "truth.json").write_text(as_text(truth) + "\n", encoding="utf-8")
+    return truth
+
+
+def main() -> None:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("jobs", nargs="*", metavar="JOB", help="which jobs; all by default")
+    parser.add_argument("--output", type=Path, default=HERE, help="folder to write into")
+    arguments = parser.parse_args()
+    for name in arguments.jobs or job_names():
+        make(load(name), arguments.output / name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+-- Memory copies.
+CREATE TABLE memory_copy (
+    -- Run: the job's set of files. Hive partition key.
+    run_id VARCHAR NOT NULL,
+    -- Source file; see source_file. Hive partition key.
+    source_id VARCHAR NOT NULL,
+    -- ns since the capture began; may be slightly negative.
+    start_ns BIGINT NOT NULL,
+    -- ns since the capture began.
+    end_ns BIGINT NOT NULL CHECK (end_ns >= start_ns),
+    -- Process id in the traced job's namespace.
+    process INTEGER,
+    -- CUDA ordinal of the device inside that process; see device.
+    device_id INTEGER NOT NULL,
+    -- CUDA context, local to the process.
+    context_id BIGINT,
+    -- CUDA stream, local to the process.
+    stream_id BIGINT,
+    -- Joins to api_call within the same source and process.
+    correlation_id BIGINT,
+    -- Bytes copied.
+    bytes BIGINT NOT NULL,
+    -- Direction: HtoD, DtoH, DtoD, PtoP, HtoH ...
+    kind VARCHAR NOT NULL,
+    -- Kind of the memory read: pageable, pinned, device, managed ...
+    source_memory VARCHAR,
+    -- Kind of the memory written.
+    destination_memory VARCHAR,
+    -- Device read from, for copies between devices.
+    source_device_id INTEGER,
+    -- Device written to, for copies between devices.
+    destination_device_id INTEGER,
+    -- CUDA graph node it ran as; NULL outside graphs.
+    graph_node_id BIGINT
+);
