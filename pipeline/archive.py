@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, cast
 
 from pipeline.errors import UserError
 
@@ -90,9 +90,7 @@ def walk(path: Path, is_trace: Callable[[bytes, str], bool], run: str | None) ->
         yield from _file(path, path.name, run or _folder_name(path.parent), run, is_named=True)
         return
     files = list(_files_below(path))
-    direct = any(
-        file.parent == path and _holds_trace(file, is_trace) for file in files
-    )
+    direct = any(file.parent == path and _holds_trace(file, is_trace) for file in files)
     whole = run or (_folder_name(path) if direct else None)
     for file in files:
         below = file.relative_to(path)
@@ -187,9 +185,7 @@ def _file(
         problem = str(error)
     kind = _archive_kind(head)
     if kind is None:
-        yield Found(
-            run, name, str(file), size, signature, head, is_named, lambda _: file, problem
-        )
+        yield Found(run, name, str(file), size, signature, head, is_named, lambda _: file, problem)
         return
     opened = _tar_members(file) if kind == "tar" else _zip_members(file)
     stem = plain_name(file.name).rsplit(".", 1)[0]
@@ -270,15 +266,19 @@ def open_plain(file: Path) -> Iterator[IO[bytes]]:
         kind = compression(raw.read(8))
         raw.seek(0)
         if kind == "gzip":
-            yield gzip.GzipFile(fileobj=raw)
+            with gzip.GzipFile(fileobj=raw) as unzipped:
+                yield cast(IO[bytes], unzipped)
         elif kind == "xz":
-            yield lzma.LZMAFile(raw)
+            with lzma.LZMAFile(raw) as stream:
+                yield stream
         elif kind == "bz2":
-            yield bz2.BZ2File(raw)
+            with bz2.BZ2File(raw) as decompressed:
+                yield decompressed
         elif kind == "zstd":
             import pyarrow as pa
 
-            yield io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd"))  # type: ignore[arg-type]
+            zstd = pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")
+            yield cast(IO[bytes], io.BufferedReader(zstd))
         else:
             yield raw
 

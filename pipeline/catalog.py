@@ -107,9 +107,7 @@ def arrow_schemas() -> dict[str, pa.Schema]:
     for table in tables().values():
         connection.execute(table.ddl)
         empty = connection.sql(f"FROM {table.name} LIMIT 0").to_arrow_table()
-        schemas[table.name] = pa.schema(
-            [f for f in empty.schema if f.name not in PARTITION_KEYS]
-        )
+        schemas[table.name] = pa.schema([f for f in empty.schema if f.name not in PARTITION_KEYS])
     return schemas
 
 

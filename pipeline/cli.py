@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,13 +20,14 @@ from pipeline.errors import UserError
 if TYPE_CHECKING:
     import duckdb
 
-    from pipeline.ingest import Outcome, Summary
+    from pipeline.ingest import Outcome, OutcomeKind, Summary
     from pipeline.store import Store
 
 DEFAULT_STORE = "tracelake_store"
 FORMATS = ("table", "csv", "json", "parquet")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Render = Callable[[Sequence[str], Sequence[Sequence[object]]], str]
 
 
 class _Group(click.Group):
@@ -173,7 +174,7 @@ class _Progress:
 
 
 def _say_summary(summary: Summary, store_path: Path) -> None:
-    words = (
+    words: tuple[tuple[OutcomeKind, str], ...] = (
         ("stored", "stored"),
         ("replaced", "replaced"),
         ("unchanged", "unchanged"),
@@ -182,9 +183,7 @@ def _say_summary(summary: Summary, store_path: Path) -> None:
         ("ignored", "not traces"),
     )
     counted = [
-        f"{units.count(number)} {word}"
-        for kind, word in words
-        if (number := summary.count(kind))  # type: ignore[arg-type]
+        f"{units.count(number)} {word}" for kind, word in words if (number := summary.count(kind))
     ]
     runs = summary.runs
     rows = f", {units.count(summary.rows)} rows" if summary.rows else ""
@@ -333,7 +332,7 @@ def sql(
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(str(file), f"cannot be read: {error}", "check the path") from error
     elif statement is None:
-        statement = click.get_text_stream("stdin").read()
+        statement = sys.stdin.read()
     connection = _open(store_path).connect(thresholds, runs or None)
     _only_reads(connection, statement)
     _show(connection, statement, [], format_, output)
@@ -454,7 +453,8 @@ def _show(
         rows = result.fetchall()
     except duckdb.Error as error:
         raise UserError("sql", _first_lines(error), "correct the statement") from error
-    text = {"table": units.table, "csv": _csv, "json": _json}[format_](columns, rows)
+    renderers: dict[str, Render] = {"table": units.table, "csv": _csv, "json": _json}
+    text = renderers[format_](columns, rows)
     if output is None:
         click.echo(text)
         return
@@ -464,7 +464,7 @@ def _show(
         raise UserError(str(output), f"cannot be written: {error.strerror}", "") from error
 
 
-def _csv(columns: list[str], rows: list[tuple[object, ...]]) -> str:
+def _csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     import csv
     import io
 
@@ -475,7 +475,7 @@ def _csv(columns: list[str], rows: list[tuple[object, ...]]) -> str:
     return buffer.getvalue().rstrip("\n")
 
 
-def _json(columns: list[str], rows: list[tuple[object, ...]]) -> str:
+def _json(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     import json
 
     objects = (json.dumps(dict(zip(columns, row, strict=True)), default=_plain) for row in rows)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -90,8 +88,8 @@ def ingest(
                 done(Outcome("refused", "", str(path), str(path), fault=error))
                 continue
             if not any(held):
-                error = UserError(str(path), "no traces here", _KNOWN_TRACES)
-                done(Outcome("refused", "", str(path), str(path), fault=error))
+                fault = UserError(str(path), "no traces here", _KNOWN_TRACES)
+                done(Outcome("refused", "", str(path), str(path), fault=fault))
     return summary
 
 

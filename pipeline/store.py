@@ -42,7 +42,9 @@ _ROWS_BUFFERED = 131_072
 # Times and ids that rise steadily: delta coding is both the smallest and the fastest to read.
 _DELTA = frozenset(("start_ns", "end_ns", "ts_ns", "correlation_id", "bytes"))
 # Texts that are mostly distinct, for which a dictionary only costs.
-_NO_DICTIONARY = frozenset((("nvtx_range", "name"), ("kernel_name", "name"), ("gpu_sample", "value")))
+_NO_DICTIONARY = frozenset(
+    (("nvtx_range", "name"), ("kernel_name", "name"), ("gpu_sample", "value"))
+)
 
 Outcome = Literal["stored", "replaced", "unchanged", "duplicate"]
 
@@ -82,7 +84,9 @@ class Store:
             version = json.loads(marker.read_text(encoding="utf-8"))["version"]
         except FileNotFoundError:
             raise UserError(
-                str(root), "no tracelake store here", "run 'tracelake ingest' or name it with --store"
+                str(root),
+                "no tracelake store here",
+                "run 'tracelake ingest' or name it with --store",
             ) from None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UserError(
@@ -365,9 +369,7 @@ def _write_parquet(file: Path, table: str, batches: Iterable[pa.RecordBatch]) ->
     schema = catalog.arrow_schemas()[table]
     delta = {name: "DELTA_BINARY_PACKED" for name in schema.names if name in _DELTA}
     dictionary = [
-        name
-        for name in schema.names
-        if name not in delta and (table, name) not in _NO_DICTIONARY
+        name for name in schema.names if name not in delta and (table, name) not in _NO_DICTIONARY
     ]
     writer: pq.ParquetWriter | None = None
     total = 0
@@ -390,9 +392,7 @@ def _write_parquet(file: Path, table: str, batches: Iterable[pa.RecordBatch]) ->
     return total
 
 
-def _chunks(
-    batches: Iterable[pa.RecordBatch], schema: pa.Schema
-) -> Iterator[list[pa.RecordBatch]]:
+def _chunks(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[list[pa.RecordBatch]]:
     waiting: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:

@@ -65,9 +65,30 @@ def count(number: float) -> str:
 
 # Clock times and identifiers: scaling an identifier would make it another one.
 _IDENTIFIERS = frozenset(
-    "process device_id rank local_rank stream_id context_id correlation_id name_id global_pid "
-    "graph_id graph_exec_id graph_node_id thread end_thread step source_device_id "
-    "destination_device_id schema_version return_code window_index".split()
+    (
+        "context_id",
+        "correlation_id",
+        "destination_device_id",
+        "device_id",
+        "device_key",
+        "domain_id",
+        "end_thread",
+        "gpu_key",
+        "graph_exec_id",
+        "graph_id",
+        "graph_node_id",
+        "local_rank",
+        "name_id",
+        "priority",
+        "process",
+        "rank",
+        "return_code",
+        "source_device_id",
+        "step",
+        "stream_id",
+        "thread",
+        "window_index",
+    )
 )
 
 _BY_ENDING = (
@@ -113,9 +134,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Value]]) -> str:
         and all(row[i] is None or isinstance(row[i], int | float) for row in rows)
         for i in range(len(columns))
     ]
-    widths = [
-        max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(columns)
-    ]
+    widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(columns)]
 
     def line(row: Sequence[str]) -> str:
         padded = (

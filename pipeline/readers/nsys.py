@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,15 @@ import pyarrow.compute as pc
 
 from pipeline import catalog
 from pipeline.readers.nsys_counters import Counters, gpu_id
-from pipeline.readers.nsys_identity import Identity, Row, as_int, identify, process_of, rows, run_row
+from pipeline.readers.nsys_identity import (
+    Identity,
+    Row,
+    as_int,
+    identify,
+    process_of,
+    rows,
+    run_row,
+)
 from pipeline.readers.nsys_names import Names, api_name
 from pipeline.readers.nsys_tables import (
     MAPS,
@@ -123,7 +131,7 @@ class _Export:
         if self.counters.source:
             for piece in self._pieces(self.counters.source, pieces):
                 parts.append(Part("gpu_sample", partial(self._samples, piece)))
-        closing: Mapping[str, object] = {
+        closing: Mapping[str, Callable[[], Iterator[Row]]] = {
             "kernel_name": self._kernel_names,
             "api_name": self._api_names,
             "nvtx_domain": self._nvtx_domains,
@@ -133,7 +141,7 @@ class _Export:
             "run": self._run,
         }
         for table, make in closing.items():
-            self.recording.closing_parts.append(Part(table, partial(self._rows, table, make)))
+            self.recording.closing_parts.append(Part(table, partial(_batches, table, make)))
 
     def _pieces(self, source: str, most: int) -> list[Slice]:
         if source not in self.db.tables:
@@ -256,17 +264,16 @@ class _Export:
 
     # -- closing parts: what is known once everything has been read ------------------------
 
-    def _rows(self, table: str, make: object) -> Iterator[pa.RecordBatch]:
-        found = list(make())  # type: ignore[operator]
-        if found:
-            yield pa.RecordBatch.from_pylist(found, schema=catalog.arrow_schemas()[table])
-
     def _kernel_names(self) -> Iterator[Row]:
         values = self.names.values
         used = np.flatnonzero(self.kernel_names)
         for position, name_id in zip(used, self.names.stable_ids(used).tolist(), strict=True):
-            short = values[self.short_names[position]].as_py() if self.short_names[position] else None
-            yield {"name_id": name_id, "name": values[position].as_py(), "short_name": short}
+            short = self.short_names[position]
+            yield {
+                "name_id": name_id,
+                "name": values[position].as_py(),
+                "short_name": values[short].as_py() if short else None,
+            }
 
     def _api_names(self) -> Iterator[Row]:
         used = np.flatnonzero(self.api_names)
@@ -368,9 +375,11 @@ class _Export:
     def _report_rows(self) -> None:
         for source in sorted({source for source, _ in self.tallies}):
             tallies = [tally for name, tally in self.tallies if name == source]
+            without_end = sum(t.without_end for t in tallies)
+            backwards = sum(t.backwards for t in tallies)
             for problem, count in (
-                ("rows without a start or end time were left out", sum(t.without_end for t in tallies)),
-                ("rows that end before they start were left out", sum(t.backwards for t in tallies)),
+                ("rows without a start or end time were left out", without_end),
+                ("rows that end before they start were left out", backwards),
             ):
                 if count:
                     self.recording.report(Issue("warning", source, problem, "", count))
@@ -401,6 +410,12 @@ class _Export:
                 )
 
 
+def _batches(table: str, make: Callable[[], Iterator[Row]]) -> Iterator[pa.RecordBatch]:
+    found = list(make())
+    if found:
+        yield pa.RecordBatch.from_pylist(found, schema=catalog.arrow_schemas()[table])
+
+
 def _without_paths(text: str) -> str:
     """Paths name users and folders of the machine that was profiled."""
     return re.sub(r"(?<!\w)(?:/[\w.@+-]+){2,}/?", "<path>", " ".join(text.split()))
@@ -415,7 +430,7 @@ def _device_row(gpu: Row | None, owner: int | None, device_id: int | None) -> Ro
     return {
         "process": owner,
         "device_id": ordinal,
-        "gpu_id": gpu_id(gpu, f"{owner}:{ordinal}"),
+        "gpu_id": gpu_id(gpu, f"{owner}:{as_int(ordinal)}"),
         "name": found.get("name"),
         "uuid": uuid,
         "bus_id": found.get("busLocation") or None,
@@ -423,5 +438,5 @@ def _device_row(gpu: Row | None, owner: int | None, device_id: int | None) -> Ro
         "memory_bandwidth_bytes_per_s": bandwidth or None,
         "clock_hz": found.get("clockRate"),
         "sm_count": found.get("smCount"),
-        "compute_capability": None if major is None else f"{major}.{minor or 0}",
+        "compute_capability": None if major is None else f"{as_int(major)}.{as_int(minor) or 0}",
     }

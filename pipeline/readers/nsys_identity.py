@@ -65,9 +65,7 @@ def rows(db: SqliteFile, table: str, **kinds: Kind) -> list[Row]:
     if not wanted:
         return []
     absent: Row = {name: None for name in kinds if name not in present}
-    return [
-        row | absent for batch in db.batches(table, wanted) for row in batch.to_pylist()
-    ]
+    return [row | absent for batch in db.batches(table, wanted) for row in batch.to_pylist()]
 
 
 def as_int(value: object) -> int | None:

@@ -56,7 +56,8 @@ class Names:
         known = (raw >= 0) & (raw < len(self._position))
         if not known.all():
             raw = np.where(known, raw, 0)
-        return self._position.take(raw)
+        positions: NDArray[np.int64] = self._position.take(raw)
+        return positions
 
     def text(self, ids: pa.Array) -> pa.Array:
         """The strings behind a column of ids; NULL stays NULL."""
