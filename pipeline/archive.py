@@ -31,6 +31,16 @@ _HEAD_BYTES = 4096
 _RAW_HEAD_BYTES = 192 * 1024
 _COPY_BYTES = 1 << 20
 _MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
+# RuntimeError is what zipfile raises for an encrypted member.
+_ARCHIVE_ERRORS = (
+    OSError,
+    EOFError,
+    RuntimeError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+)
 _COMPRESSED_SUFFIXES = (".gz", ".xz", ".zst", ".bz2")
 
 
@@ -64,6 +74,11 @@ class Found:
         return plain_name(self.name)
 
 
+def label(name: str) -> str:
+    """A file's name as text that can be stored and printed: bytes that are no UTF-8 replaced."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def plain_name(name: str) -> str:
     """The last part of a name without the suffix of its compression."""
     last = PurePosixPath(name.rsplit("!", 1)[-1]).name
@@ -87,6 +102,8 @@ def walk(path: Path, is_trace: Callable[[bytes, str], bool], run: str | None) ->
     if not path.exists():
         raise UserError(str(path), "no such file or folder", "check the path")
     if not path.is_dir():
+        if not path.is_file():  # opening a pipe or a device would wait for ever
+            raise UserError(str(path), "neither a file nor a folder", "name a file")
         yield from _file(path, path.name, run or _folder_name(path.parent), run, is_named=True)
         return
     files = list(_files_below(path))
@@ -185,7 +202,10 @@ def _file(
         problem = str(error)
     kind = _archive_kind(head)
     if kind is None:
-        yield Found(run, name, str(file), size, signature, head, is_named, lambda _: file, problem)
+        shown = label(str(file))
+        yield Found(
+            label(run), label(name), shown, size, signature, head, is_named, lambda _: file, problem
+        )
         return
     opened = _tar_members(file) if kind == "tar" else _zip_members(file)
     stem = plain_name(file.name).rsplit(".", 1)[0]
@@ -196,11 +216,11 @@ def _file(
             below = rest if slash and run_of_archive is None else member
             member_name = f"{name}!{below}"
             yield _member(file, stream, member_run, member_name, length, signature, is_named)
-    except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, zlib.error) as error:
+    except _ARCHIVE_ERRORS as error:
         yield Found(
-            run_of_archive or stem,
-            name,
-            str(file),
+            label(run_of_archive or stem),
+            label(name),
+            label(str(file)),
             size,
             signature,
             b"",
@@ -233,8 +253,8 @@ def _member(
             shutil.copyfileobj(stream, out, _COPY_BYTES)
         return Path(copy)
 
-    shown = f"{file}!{name.rsplit('!', 1)[-1]}"
-    return Found(run, name, shown, length, signature, head, is_named, fetch, problem)
+    shown = label(f"{file}!{name.rsplit('!', 1)[-1]}")
+    return Found(label(run), label(name), shown, length, signature, head, is_named, fetch, problem)
 
 
 def _tar_members(file: Path) -> Iterator[tuple[str, int, IO[bytes]]]:

@@ -6,7 +6,9 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -323,19 +325,17 @@ class _Pool:
 
     def _start(self) -> None:
         if self._executor is None:
-            import multiprocessing
-
             # Not fork: the parent has threads (Arrow's), which a forked child would lose.
-            context = multiprocessing.get_context("spawn")
-            self._executor = ProcessPoolExecutor(self._jobs, mp_context=context)
-        if self._first is not None:
-            self._send(self._first)
-            self._first = None
+            self._executor = ProcessPoolExecutor(self._jobs, mp_context=get_context("spawn"))
+        first, self._first = self._first, None
+        if first is not None:
+            self._send(first)
 
     def _send(self, job: Job) -> None:
-        assert self._executor is not None
         while len(self._running) > self._jobs:
             self._collect()
+        self._start()
+        assert self._executor is not None
         future = self._executor.submit(ingest_file, job, self._store.root, 1)
         self._running[future] = job
 
@@ -343,7 +343,26 @@ class _Pool:
         finished, _ = wait(self._running, return_when="FIRST_COMPLETED")
         for future in finished:
             job = self._running.pop(future)
-            self._finish(job, future.result())
+            try:
+                self._finish(job, future.result())
+            except BrokenProcessPool:
+                self._retry_one_by_one([job, *self._running.values()])
+                return
+
+    def _retry_one_by_one(self, suspects: list[Job]) -> None:
+        """A worker died, which ends the whole pool: the file that killed it is found by reading
+        each file in flight in a process of its own."""
+        self._running.clear()
+        self._executor = None
+        for job in suspects:
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
+                try:
+                    outcome = alone.submit(ingest_file, job, self._store.root, 1).result()
+                except BrokenProcessPool:
+                    problem = "the process that read it was killed, perhaps for want of memory"
+                    fault = UserError(job.shown, problem, "try again with --jobs 1")
+                    outcome = refuse(job, self._store, fault)
+            self._finish(job, outcome)
 
     def _finish(self, job: Job, outcome: Outcome) -> None:
         if Path(job.file).parent.parent.parent == self._store.root / ".staging":
