@@ -113,10 +113,21 @@ def show(column: str, value: Value) -> str:
         return utc(int(value))
     if column.endswith("_ns"):
         return time(value)
+    if "_share_of_" in column:
+        return share(value)
     for ending, render in _BY_ENDING:
         if column.endswith(ending) or column == ending[1:]:
             return render(value)
     return count(value)
+
+
+def heading(column: str) -> str:
+    """A column's name as the head of a table whose cells carry their units."""
+    for ending in ("_utc_ns", "_ns"):
+        if column.endswith(ending):
+            column = column.removesuffix(ending)
+            break
+    return column.replace("_", " ")
 
 
 def utc(ns: int) -> str:
