@@ -11,7 +11,10 @@ def classified(trace: Trace, name: str) -> tuple[str, str | None]:
 @pytest.mark.parametrize(
     ("name", "operation"),
     [
-        ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "all_reduce"),
+        (
+            "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+            "all_reduce",
+        ),
         ("ncclKernel_AllGather_RING_LL_Sum_int8_t(ncclDevComm*)", "all_gather"),
         ("ncclDevKernel_ReduceScatter_Sum_f32_RING_LL", "reduce_scatter"),
         ("ncclDevKernel_AlltoAll", "all_to_all"),

@@ -1,9 +1,11 @@
-"""Busy time, overlap, gaps and windows of any intervals equal what counting nanoseconds gives."""
+"""Busy time, overlap, gaps, windows and projections of any intervals equal what the plainest
+method gives: counting nanoseconds."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import duckdb
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rows import Trace
@@ -130,14 +132,38 @@ def test_windows(empty_connection: duckdb.DuckDBPyConnection, work: Work, count:
     assert len(windows) <= count
     for start, end, *shares in windows:
         inside = set(range(start, end))
-        assert [share * (end - start) for share in shares] == [
-            # a share times its width is off by rounding at most
-            _near(len(inside & of)) for of in classes
-        ]
+        assert [share * (end - start) for share in shares] == pytest.approx(
+            [len(inside & of) for of in classes]  # a quotient times its divisor may be off by a bit
+        )
     assert sum(round(w[2] * (w[1] - w[0])) for w in windows) == len(busy)
 
 
-def _near(value: float) -> object:
-    import pytest
-
-    return pytest.approx(value, abs=1e-9)
+@few
+@given(
+    st.lists(st.tuples(st.integers(0, 20), st.integers(0, 15), st.integers(1, 2)), min_size=1),
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 99), st.integers(1, 2)), max_size=12),
+)
+def test_projection(
+    empty_connection: duckdb.DuckDBPyConnection,
+    ranges: list[tuple[int, int, int]],
+    launches: list[tuple[int, int, int]],
+) -> None:
+    """Ranges (start, length, thread) and launches (call, start on the GPU, thread)."""
+    with filled(empty_connection, []) as trace:
+        for start, dur, thread in ranges:
+            trace.range(start, start + dur, thread=thread)
+        for number, (call, start, thread) in enumerate(launches):
+            trace.call(call, call + 1, thread=thread, correlation_id=number)
+            trace.kernel(start, start + 10, correlation_id=number)
+        found = trace.ask(
+            """
+            SELECT start_ns, end_ns, thread, work_count, gpu_start_ns, gpu_end_ns
+            FROM projected_range ORDER BY ALL
+            """
+        )
+    expected = []
+    for start, dur, thread in ranges:
+        inside = [s for call, s, t in launches if t == thread and start <= call <= start + dur]
+        first, last = (min(inside), max(inside) + 10) if inside else (None, None)
+        expected.append((start, start + dur, thread, len(inside), first, last))
+    assert found == sorted(expected)

@@ -79,9 +79,9 @@ def test_processes_that_share_a_gpu_have_one_row_and_no_rank(trace: Trace) -> No
     trace.kernel(0, 10, process=1, device_id=0)
     trace.kernel(20, 40, process=2, device_id=1)
     trace.kernel(40, 50, process=1, device_id=0)
-    assert trace.ask("SELECT rank, device_id, process, gpu_id, idle_ns FROM kernel_gap_summary") == [
-        (None, None, None, "shared", 10)
-    ]
+    assert trace.ask(
+        "SELECT rank, device_id, process, gpu_id, idle_ns FROM kernel_gap_summary"
+    ) == [(None, None, None, "shared", 10)]
 
 
 def test_the_threshold_can_be_overridden(trace: Trace) -> None:

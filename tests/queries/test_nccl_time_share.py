@@ -149,7 +149,9 @@ def test_processes_that_both_say_device_0_are_apart(trace: Trace) -> None:
     trace.process(2, rank=1)
     trace.kernel(0, 10, process=1)
     trace.kernel(5, 25, NCCL, process=2)
-    assert trace.ask("SELECT rank, process, device_id, span_ns, overlap_ns FROM nccl_time_share") == [
+    assert trace.ask(
+        "SELECT rank, process, device_id, span_ns, overlap_ns FROM nccl_time_share"
+    ) == [
         (0, 1, 0, 10, 0),
         (1, 2, 0, 20, 0),
     ]

@@ -63,4 +63,7 @@ def test_without_hosts_the_gpus_of_two_files_are_two(trace: Trace) -> None:
 def test_each_run_has_a_row(trace: Trace) -> None:
     file(trace, "a", run_id="second")
     file(trace, "a", run_id="first")
-    assert trace.ask("SELECT run_id, source_count FROM run_summary") == [("first", 1), ("second", 1)]
+    assert trace.ask("SELECT run_id, source_count FROM run_summary") == [
+        ("first", 1),
+        ("second", 1),
+    ]

@@ -1,0 +1,68 @@
+"""Numbers as people read them."""
+
+import math
+
+import pytest
+
+from pipeline import units
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (0, "0 ns"),
+        (999, "999 ns"),
+        (1_000, "1 us"),
+        (1_500, "1.50 us"),
+        (12_345, "12.3 us"),
+        (123_456_789, "123 ms"),
+        (2_000_000_000, "2 s"),
+        (3_600_000_000_000, "3600 s"),
+        (-1_500, "-1.50 us"),
+        (0.5, "0.50 ns"),
+    ],
+)
+def test_time(ns: float, text: str) -> None:
+    assert units.time(ns) == text
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "text"),
+    [
+        ("dur_ns", 1_500, "1.50 us"),
+        ("start_utc_ns", 1_668_125_677_000_000_000, "2022-11-11 00:14:37 UTC"),
+        ("bytes", 83_886_080, "83.9 MB"),
+        ("min_bytes", 4, "4 B"),
+        ("bytes_per_s", 2.1e10, "21 GB/s"),
+        ("memory_bandwidth_bytes_per_s", 3.35e12, "3.35 TB/s"),
+        ("overlap_share", 0.1234, "12.3 %"),
+        ("idle_share", 0.0, "0.0 %"),
+        ("clock_hz", 1.41e9, "1.41 GHz"),
+        ("kernel_count", 22_564, "22 564"),
+        ("process", 41_001, "41001"),
+        ("correlation_id", 123_456, "123456"),
+        ("rank", 0, "0"),
+        ("is_compute", True, "yes"),
+        ("is_compute", False, "no"),
+        ("name", "gemm", "gemm"),
+        ("rank", None, "–"),
+        ("dur_ns", None, "–"),
+        ("overlap_share", math.nan, "–"),
+    ],
+)
+def test_the_end_of_a_columns_name_is_its_unit(column: str, value: object, text: str) -> None:
+    assert units.show(column, value) == text
+
+
+def test_a_table_has_numbers_to_the_right_and_text_to_the_left() -> None:
+    rows = [("gemm", 1_500, None), ("softmax", 20, 7)]
+    assert units.table(["name", "dur_ns", "rank"], rows).splitlines() == [
+        "name      dur_ns  rank",
+        "-------  -------  ----",
+        "gemm     1.50 us     –",
+        "softmax    20 ns     7",
+    ]
+
+
+def test_a_table_without_rows_has_its_columns() -> None:
+    assert units.table(["name", "dur_ns"], []).splitlines() == ["name  dur_ns", "----  ------"]
