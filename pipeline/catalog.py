@@ -120,14 +120,15 @@ def required_columns(table: str) -> tuple[str, ...]:
 
 def _table(path: Path) -> Table:
     ddl = path.read_text(encoding="utf-8")
-    doc = _comment_lines(ddl)[0]
-    columns = [
-        Column(name, doc, type_, bool(required))
-        for doc, name, type_, required in re.findall(
-            r"^    -- (.*)\n    (\w+) (\w+)( NOT NULL)?", ddl, re.MULTILINE
-        )
-    ]
-    return Table(path.stem, doc, tuple(columns), ddl)
+    columns: list[Column] = []
+    comment: list[str] = []
+    for line in ddl.splitlines():
+        if line.startswith("    -- "):
+            comment.append(line.removeprefix("    -- ").strip())
+        elif entry := re.match(r"    (\w+) (\w+)( NOT NULL)?", line):
+            columns.append(Column(entry[1], " ".join(comment), entry[2], bool(entry[3])))
+            comment = []
+    return Table(path.stem, " ".join(_comment_lines(ddl)), tuple(columns), ddl)
 
 
 def _comment_lines(sql: str) -> list[str]:

@@ -7,6 +7,7 @@ everything said about them to stderr. Modules that a command does not need are n
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -208,7 +209,7 @@ def runs(store_path: Path, format_: str, output: Path | None) -> None:
       tracelake runs --store demo/store
     """
     connection = _open(store_path).connect()
-    _show(connection, "FROM run_summary", [], format_, output)
+    _show(connection, "FROM run_summary", format_, output)
 
 
 @main.command()
@@ -297,7 +298,7 @@ def query(
     if view not in {*catalog.queries(), *catalog.tables(), *catalog.reference()}:
         raise _unknown_view(view)
     connection = _open(store_path).connect(thresholds, runs or None)
-    _show(connection, f"FROM {view}", [], format_, output)
+    _show(connection, f"FROM {view}", format_, output)
 
 
 @main.command()
@@ -335,7 +336,7 @@ def sql(
         statement = sys.stdin.read()
     connection = _open(store_path).connect(thresholds, runs or None)
     _only_reads(connection, statement)
-    _show(connection, statement, [], format_, output)
+    _show(connection, statement, format_, output)
 
 
 def _only_reads(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
@@ -350,8 +351,8 @@ def _only_reads(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
         raise UserError("sql", problem, "give one")
     kind = statements[0].type
     # EXPLAIN ANALYZE would execute what it explains.
-    words = statement.upper().split()
-    is_explain = kind == duckdb.StatementType.EXPLAIN and "ANALYZE" not in words
+    is_analyze = re.search(r"\banalyze\b", statement, re.IGNORECASE)
+    is_explain = kind == duckdb.StatementType.EXPLAIN and not is_analyze
     if kind != duckdb.StatementType.SELECT and not is_explain:
         problem = f"{kind.name} is not allowed: the store is only read"
         raise UserError("sql", problem, "use SELECT; 'tracelake database' makes a file to work in")
@@ -433,7 +434,6 @@ def _open(path: Path) -> Store:
 def _show(
     connection: duckdb.DuckDBPyConnection,
     statement: str,
-    parameters: list[object],
     format_: str,
     output: Path | None,
 ) -> None:
@@ -443,12 +443,12 @@ def _show(
     if format_ == "parquet" and output is None:
         raise UserError("--format parquet", "needs a file to write", "add --output FILE")
     try:
-        result = connection.execute(statement, parameters)
         if format_ == "parquet" and output is not None:
             import pyarrow.parquet as pq
 
-            pq.write_table(result.to_arrow_table(), output)
+            pq.write_table(connection.sql(statement).to_arrow_table(), output)
             return
+        result = connection.execute(statement)
         columns = [name for name, *_ in result.description or []]
         rows = result.fetchall()
     except duckdb.Error as error:

@@ -4,7 +4,8 @@ CREATE TABLE ingest_issue (
     run_id VARCHAR NOT NULL,
     -- Source file; see source_file. Hive partition key.
     source_id VARCHAR NOT NULL,
-    -- error: the file was refused; warning: numbers may be affected; note: for information.
+    -- error: the file was refused; warning: numbers may be affected; note: for
+    -- information.
     severity VARCHAR NOT NULL CHECK (severity IN ('error', 'warning', 'note')),
     -- File, and table or line in it.
     place VARCHAR NOT NULL,

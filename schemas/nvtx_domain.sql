@@ -1,4 +1,5 @@
--- Names of NVTX domains; one row per (source, process, domain). The default domain has none.
+-- Names of NVTX domains; one row per (source, process, domain). The default domain has
+-- none.
 CREATE TABLE nvtx_domain (
     -- Run: the job's set of files. Hive partition key.
     run_id VARCHAR NOT NULL,

@@ -30,8 +30,10 @@ CREATE TABLE source_file (
     capture_dur_ns BIGINT,
     -- Rows stored from it, all tables together.
     row_count BIGINT NOT NULL,
-    -- complete: proven whole; incomplete: proven not; unknown: the format cannot tell; refused.
-    status VARCHAR NOT NULL CHECK (status IN ('complete', 'incomplete', 'unknown', 'refused')),
+    -- complete: proven whole; incomplete: proven not; unknown: the format cannot tell;
+    -- refused.
+    status VARCHAR NOT NULL
+        CHECK (status IN ('complete', 'incomplete', 'unknown', 'refused')),
     -- What the status rests on.
     status_reason VARCHAR
 );

@@ -110,7 +110,6 @@ def sql_name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.xfail(strict=True, reason="34 lines of 91 to 101 characters in 16 files")
 def test_sql_is_narrow() -> None:
     lines = [
         f"{sql_name(path)}:{number}: {len(line)} characters"

@@ -1,8 +1,8 @@
 -- Interval arithmetic by running maxima: sorted by start, an interval adds to the union
 -- what lies behind the latest end so far. One window, no islands, no sweep.
 
--- The part of an interval that no earlier one covers; covered_until is the latest end of the
--- earlier ones, NULL when there is none.
+-- The part of an interval that no earlier one covers; covered_until is the latest end of
+-- the earlier ones, NULL when there is none.
 CREATE MACRO uncovered_ns(start_ns, end_ns, covered_until) AS
     greatest(0, end_ns - greatest(start_ns, coalesce(covered_until, start_ns)));
 

@@ -1,5 +1,5 @@
--- Communication kernels by operation. A duration is waiting for the last rank plus transfer:
--- the longest often belongs to a healthy rank.
+-- Communication kernels by operation. A duration is waiting for the last rank plus
+-- transfer: the longest often belongs to a healthy rank.
 -- Grain: one row per (run_id, host, rank, device_id, process, operation).
 --
 -- run_id        Run.
@@ -9,7 +9,8 @@
 -- process       Process id.
 -- operation     all_reduce, all_gather, reduce_scatter, ... by the kernel's name; unknown
 --               when the name does not tell.
--- kernel_count  Kernels. Fused groups run as one: 132 sends and receives may be 66 kernels.
+-- kernel_count  Kernels. Fused groups run as one: 132 sends and receives may be 66
+--               kernels.
 -- total_ns      Sum of durations.
 -- min_ns        Shortest.
 -- median_ns     Median.

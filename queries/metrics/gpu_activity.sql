@@ -1,5 +1,5 @@
--- What each device did over time, in equal windows (threshold activity_window_count of them
--- over the activity of its source file, so that devices of one file line up).
+-- What each device did over time, in equal windows (threshold activity_window_count of
+-- them over the activity of its source file, so that devices of one file line up).
 -- Grain: one row per (run_id, host, rank, device_id, process, window_index).
 --
 -- run_id         Run.
@@ -17,19 +17,25 @@
 -- exposed_memory_share  Copies and sets with no kernel and no graph beside them / length.
 -- source_id      Source file.
 WITH span AS (
-    SELECT run_id, source_id, min(start_ns) AS origin_ns, max(end_ns) - min(start_ns) AS span_ns
+    SELECT
+        run_id,
+        source_id,
+        min(start_ns) AS origin_ns,
+        max(end_ns) - min(start_ns) AS span_ns
     FROM activity
     GROUP BY run_id, source_id
 ),
 extent AS (
     SELECT
         *,
-        greatest(1, ceil(span_ns / threshold_of('activity_window_count')))::BIGINT AS width_ns
+        greatest(1, ceil(span_ns / threshold_of('activity_window_count')))::BIGINT
+            AS width_ns
     FROM span
 ),
 covered AS (
     SELECT
-        device_key, run_id, source_id, start_ns, end_ns, kind, is_communication, is_compute,
+        device_key, run_id, source_id, start_ns, end_ns, kind, is_communication,
+        is_compute,
         max(end_ns) OVER earlier AS by_any,
         max(CASE WHEN kind IN ('kernel', 'graph_launch') THEN end_ns END) OVER earlier
             AS by_executing,
@@ -92,7 +98,8 @@ summed AS (
 -- Idle windows are rows too, with zeros.
 slot AS (
     SELECT
-        d.*, e.origin_ns, e.width_ns, unnest(range((e.span_ns + e.width_ns - 1) // e.width_ns)) AS window_index
+        d.*, e.origin_ns, e.width_ns,
+        unnest(range((e.span_ns + e.width_ns - 1) // e.width_ns)) AS window_index
     FROM traced_device AS d
     JOIN extent AS e USING (run_id, source_id)
 )
@@ -108,7 +115,8 @@ SELECT
     coalesce(s.busy_ns, 0) / w.width_ns AS busy_share,
     coalesce(s.compute_ns, 0) / w.width_ns AS compute_share,
     coalesce(s.communication_ns, 0) / w.width_ns AS communication_share,
-    coalesce(s.executing_ns - s.compute_ns, 0) / w.width_ns AS exposed_communication_share,
+    coalesce(s.executing_ns - s.compute_ns, 0) / w.width_ns
+        AS exposed_communication_share,
     coalesce(s.busy_ns - s.executing_ns, 0) / w.width_ns AS exposed_memory_share,
     w.source_id
 FROM slot AS w

@@ -5,7 +5,8 @@
 -- run_id         Run.
 -- host           Host; NULL when the trace does not say.
 -- rank           Global rank; NULL when unknown, or when several processes share the GPU.
--- device_id      CUDA ordinal; NULL when processes that share the GPU number it differently.
+-- device_id      CUDA ordinal; NULL when processes that share the GPU number it
+--                differently.
 -- process        Process id; NULL when several share the GPU.
 -- gpu_id         Physical GPU.
 -- gap_count      Gaps of at least threshold kernel_gap_ns.
@@ -27,7 +28,8 @@ WITH gpu AS (
         any_value(run_id) AS run_id,
         any_value(host) AS host,
         CASE WHEN count(*) = 1 THEN any_value(rank) END AS rank,
-        CASE WHEN count(DISTINCT device_id) = 1 THEN any_value(device_id) END AS device_id,
+        CASE WHEN count(DISTINCT device_id) = 1 THEN any_value(device_id) END
+            AS device_id,
         CASE WHEN count(*) = 1 THEN any_value(process) END AS process,
         any_value(gpu_id) AS gpu_id,
         any_value(source_id) AS source_id
@@ -39,7 +41,8 @@ span AS (
     FROM activity
     GROUP BY gpu_key
 ),
--- The value of a power of two, by integer arithmetic: a logarithm could round the wrong way.
+-- The value of a power of two, by integer arithmetic: a logarithm could round the wrong
+-- way.
 idle AS (
     SELECT gpu_key, dur_ns, (1::BIGINT << (length(bin(dur_ns)) - 1)::INTEGER) AS lower_ns
     FROM idle_interval

@@ -28,7 +28,8 @@ WITH summed AS (
         median(bytes) AS median_bytes,
         max(bytes) AS max_bytes
     FROM memory_copy
-    GROUP BY run_id, source_id, process, device_id, kind, source_memory, destination_memory
+    GROUP BY
+        run_id, source_id, process, device_id, kind, source_memory, destination_memory
 )
 SELECT
     d.run_id,

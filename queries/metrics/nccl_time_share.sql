@@ -1,5 +1,5 @@
--- How much of each device's time is communication, how much of that compute hides, and the
--- exclusive split of its span: compute, exposed communication, exposed memory, idle.
+-- How much of each device's time is communication, how much of that compute hides, and
+-- the exclusive split of its span: compute, exposed communication, exposed memory, idle.
 -- Grain: one row per (run_id, host, rank, device_id, process).
 --
 -- run_id           Run.
@@ -26,8 +26,8 @@
 -- overlap_share    overlap / communication; NULL without communication.
 -- busy_share       busy / span.
 -- idle_share       idle / span.
--- graph_ns         Union of graph launches recorded as a whole; part of compute_ns, although
---                  they may hold communication that the capture does not show.
+-- graph_ns         Union of graph launches recorded as a whole; part of compute_ns,
+--                  although they may hold communication that the capture does not show.
 -- source_id        Source file.
 SELECT
     d.run_id,

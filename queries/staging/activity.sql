@@ -1,5 +1,5 @@
--- Everything that occupies a GPU, as one list of intervals: kernels, graph launches recorded
--- as a whole, memory copies and memory sets.
+-- Everything that occupies a GPU, as one list of intervals: kernels, graph launches
+-- recorded as a whole, memory copies and memory sets.
 -- Grain: one row per activity.
 --
 -- run_id      Run.
@@ -19,22 +19,26 @@
 -- detail      Direction of a copy; NULL for anything else.
 WITH recorded AS (
     SELECT
-        run_id, source_id, process, device_id, stream_id, correlation_id, start_ns, end_ns,
+        run_id, source_id, process, device_id, stream_id, correlation_id, start_ns,
+        end_ns,
         'kernel' AS kind, name_id, NULL AS detail
     FROM kernel
     UNION ALL
     SELECT
-        run_id, source_id, process, device_id, stream_id, correlation_id, start_ns, end_ns,
+        run_id, source_id, process, device_id, stream_id, correlation_id, start_ns,
+        end_ns,
         'graph_launch', NULL, NULL
     FROM graph_launch
     UNION ALL
     SELECT
-        run_id, source_id, process, device_id, stream_id, correlation_id, start_ns, end_ns,
+        run_id, source_id, process, device_id, stream_id, correlation_id, start_ns,
+        end_ns,
         'memory_copy', NULL, kind
     FROM memory_copy
     UNION ALL
     SELECT
-        run_id, source_id, process, device_id, stream_id, correlation_id, start_ns, end_ns,
+        run_id, source_id, process, device_id, stream_id, correlation_id, start_ns,
+        end_ns,
         'memory_set', NULL, NULL
     FROM memory_set
 )

@@ -4,9 +4,10 @@
 -- name_id    The same name has the same id in every file.
 -- name       Demangled name.
 -- short_name  Base name without templates and arguments.
--- class      communication, gemm, attention, normalisation, elementwise, reduction, memory,
---            optimizer or other.
--- operation  Collective operation of a communication kernel; NULL when its name does not tell.
+-- class      communication, gemm, attention, normalisation, elementwise, reduction,
+--            memory, optimizer or other.
+-- operation  Collective operation of a communication kernel; NULL when its name does not
+--            tell.
 WITH distinct_name AS (
     SELECT name_id, any_value(name) AS name, any_value(short_name) AS short_name
     FROM kernel_name

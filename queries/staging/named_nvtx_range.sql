@@ -6,9 +6,11 @@
 -- process     Process id.
 -- thread      Thread that opened it.
 -- kind        push_pop, start_end or mark.
--- domain      Domain's name; NULL for the default domain; "domain N" when it was not named.
--- name        Text given by the program, without the ", seq = 12, op_id = 34, sizes = ..." that
---             PyTorch's emit_nvtx adds and that makes every range's text another one.
+-- domain      Domain's name; NULL for the default domain; "domain N" when it was not
+--             named.
+-- name        Text given by the program, without the ", seq = 12, op_id = 34, sizes =
+--             ..." that PyTorch's emit_nvtx adds and that makes every range's text
+--             another one.
 -- text        The same text whole.
 -- start_ns    ns since the capture began.
 -- end_ns      ns since the capture began; NULL when never closed.
@@ -18,7 +20,8 @@ SELECT
     r.process,
     r.thread,
     r.kind,
-    CASE WHEN r.domain_id <> 0 THEN coalesce(d.name, 'domain ' || r.domain_id) END AS domain,
+    CASE WHEN r.domain_id <> 0 THEN coalesce(d.name, 'domain ' || r.domain_id) END
+        AS domain,
     regexp_replace(r.name, ', (seq|op_id) = .*$', '') AS name,
     r.name AS text,
     r.start_ns,

@@ -1,4 +1,5 @@
--- Each GPU as a process used it, with the identity that the file gives: host, rank, product.
+-- Each GPU as a process used it, with the identity that the file gives: host, rank,
+-- product.
 -- Grain: one row per (run_id, source_id, process, device_id).
 --
 -- run_id      Run.
@@ -21,7 +22,8 @@ SELECT
     d.device_id,
     d.gpu_id,
     d.name AS gpu_name,
-    row_number() OVER (ORDER BY d.run_id, d.source_id, d.process, d.device_id) AS device_key,
+    row_number() OVER (ORDER BY d.run_id, d.source_id, d.process, d.device_id)
+        AS device_key,
     dense_rank() OVER (ORDER BY d.run_id, d.source_id, d.gpu_id) AS gpu_key
 FROM device AS d
 LEFT JOIN process AS p USING (run_id, source_id, process)

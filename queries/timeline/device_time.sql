@@ -44,8 +44,9 @@ total AS (
     FROM covered
     GROUP BY device_key
 ),
--- Classes with few rows, or rarely present: a window of their own is cheaper than one more
--- running maximum over every row. Kernels alone differ from executing only beside graphs.
+-- Classes with few rows, or rarely present: a window of their own is cheaper than one
+-- more running maximum over every row. Kernels alone differ from executing only beside
+-- graphs.
 part AS (
     SELECT device_key, start_ns, end_ns, 'communication' AS class
     FROM activity WHERE is_communication
@@ -69,7 +70,8 @@ part_total AS (
         sum(uncovered_ns(start_ns, end_ns, by_same)) FILTER (class = 'communication')
             AS communication_ns,
         sum(uncovered_ns(start_ns, end_ns, by_same)) FILTER (class = 'graph') AS graph_ns,
-        sum(uncovered_ns(start_ns, end_ns, by_same)) FILTER (class = 'kernel') AS kernel_ns
+        sum(uncovered_ns(start_ns, end_ns, by_same)) FILTER (class = 'kernel')
+            AS kernel_ns
     FROM part_covered
     GROUP BY device_key
 )

@@ -1,5 +1,5 @@
--- Every interval in which a physical GPU did nothing between two activities, of any length,
--- with what ended before it and what began after it.
+-- Every interval in which a physical GPU did nothing between two activities, of any
+-- length, with what ended before it and what began after it.
 -- Grain: one row per idle interval of a GPU of a source file.
 --
 -- gpu_key      Physical GPU; see traced_device. Other processes' work counts as busy.

@@ -1,5 +1,6 @@
--- NVTX ranges projected to the GPU: from the first start to the last end of the work that was
--- launched inside them, on the thread that opened them. Ranges may nest or cross at will.
+-- NVTX ranges projected to the GPU: from the first start to the last end of the work that
+-- was launched inside them, on the thread that opened them. Ranges may nest or cross at
+-- will.
 -- Grain: one row per closed range.
 --
 -- run_id          Run.
@@ -17,7 +18,8 @@
 WITH launch AS MATERIALIZED (
     SELECT
         run_id, source_id, process, thread, call_start_ns, start_ns, end_ns,
-        row_number() OVER (ORDER BY run_id, source_id, process, thread, call_start_ns) AS place
+        row_number() OVER (ORDER BY run_id, source_id, process, thread, call_start_ns)
+            AS place
     FROM launched_activity
 ),
 closed AS MATERIALIZED (
@@ -25,24 +27,34 @@ closed AS MATERIALIZED (
     FROM named_nvtx_range
     WHERE end_ns IS NOT NULL
 ),
--- The launches inside a range are neighbours in the order of their thread: from the first one
--- that does not begin before the range to the last one that does not begin after its end.
+-- One call may launch much work (a CUDA graph's nodes): a moment has a first and a last
+-- place.
+moment AS MATERIALIZED (
+    SELECT
+        run_id, source_id, process, thread, call_start_ns,
+        min(place) AS first_place, max(place) AS last_place
+    FROM launch
+    GROUP BY run_id, source_id, process, thread, call_start_ns
+),
+-- The launches inside a range are neighbours in the order of their thread: from the first
+-- one that does not begin before the range to the last one that does not begin after its
+-- end.
 inside AS (
-    SELECT r.range_key, unnest(range(f.place, l.place + 1)) AS place
+    SELECT r.range_key, unnest(range(f.first_place, l.last_place + 1)) AS place
     FROM closed AS r
-    ASOF JOIN launch AS f
+    ASOF JOIN moment AS f
         ON f.run_id = r.run_id
         AND f.source_id = r.source_id
         AND f.process = r.process
         AND f.thread = r.thread
         AND r.start_ns <= f.call_start_ns
-    ASOF JOIN launch AS l
+    ASOF JOIN moment AS l
         ON l.run_id = r.run_id
         AND l.source_id = r.source_id
         AND l.process = r.process
         AND l.thread = r.thread
         AND r.end_ns >= l.call_start_ns
-    WHERE l.place >= f.place
+    WHERE l.last_place >= f.first_place
 ),
 projected AS (
     SELECT

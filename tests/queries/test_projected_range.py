@@ -1,3 +1,4 @@
+import pytest
 from rows import Trace
 
 PROJECTED = """
@@ -75,3 +76,11 @@ def test_two_ranges_that_are_alike_are_two(trace: Trace) -> None:
     trace.range(100, 200)
     launch(trace, 110, 1_000, 1_010)
     assert trace.ask(PROJECTED) == [("step", 1, 1_000, 1_010)] * 2
+
+
+def test_the_kernels_of_a_graph_traced_by_node_are_all_inside(trace: Trace) -> None:
+    trace.range(100, 200)
+    trace.call(110, 112, "cudaGraphLaunch", correlation_id=1)
+    for node in range(3):
+        trace.kernel(1_000 + 20 * node, 1_010 + 20 * node, correlation_id=1, graph_node_id=node)
+    assert trace.ask(PROJECTED) == [("step", 3, 1_000, 1_050)]
