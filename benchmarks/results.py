@@ -96,6 +96,7 @@ def gates(exports: Sequence[Export]) -> list[Gate]:
         growth = linearity(smallest, largest, "ingest")
     return [
         Gate("ingest / C stepping", 0.6, "x", ratio(ingest, largest.row("c_stepping"))),
+        Gate("ingest / the same in Python", 0.1, "x", ratio(ingest, largest.row("python_parquet"))),
         Gate("ingest / Python sqlite3", 0.1, "x", ratio(ingest, largest.row("python_sqlite3"))),
         Gate("ingest peak memory", 500, " MB", ingest.peak_rss_bytes / MB if ingest else None),
         Gate("three views, cold", 8, " s", views.wall_s if views else None),

@@ -120,6 +120,12 @@ def walk(path: Path, is_trace: Callable[[bytes, str], bool], run: str | None) ->
             yield from _file(file, below.name, _folder_name(path), None)
 
 
+def total_bytes(path: Path) -> int:
+    """Bytes on disk of everything under ``path``: what a progress bar is measured against."""
+    files = _files_below(path) if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
 def _folder_name(folder: Path) -> str:
     return folder.resolve().name or "run"
 

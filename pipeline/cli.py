@@ -135,7 +135,7 @@ def ingest(paths: tuple[Path, ...], store_path: Path, run: str | None, jobs: int
     if run is not None and (not run or run in (".", "..")):
         raise UserError("--run", f"{run!r} cannot name a run", "choose another name")
     store = Store.create(store_path)
-    with _Progress() as progress:
+    with _Progress(paths) as progress:
         summary = ingest_paths(paths, store, run, jobs, progress.outcome)
     _say_summary(summary, store_path)
     if summary.count("refused"):
@@ -143,17 +143,25 @@ def ingest(paths: tuple[Path, ...], store_path: Path, run: str | None, jobs: int
 
 
 class _Progress:
-    """Faults as they come, and on a terminal the count of files so far."""
+    """Faults as they come and, on a terminal, a bar of the bytes dealt with so far."""
 
-    def __init__(self) -> None:
+    WIDTH = 30
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        from pipeline.archive import total_bytes
+
         self.is_terminal = sys.stderr.isatty()
-        self.done = 0
+        self.total = sum(map(total_bytes, paths)) if self.is_terminal else 0
+        self.done_bytes = 0
+        self.done_files = 0
 
     def __enter__(self) -> _Progress:
+        self._draw("")
         return self
 
     def outcome(self, outcome: Outcome) -> None:
-        self.done += 1
+        self.done_files += 1
+        self.done_bytes += outcome.size_bytes
         self._clear()
         if outcome.fault is not None:
             click.echo(f"tracelake: {outcome.fault}", err=True)
@@ -163,8 +171,15 @@ class _Progress:
             if issue.severity == "warning":
                 place = f"{outcome.shown}: {issue.place}" if issue.place else outcome.shown
                 click.echo(f"{UserError(place, issue.problem, issue.way_out)}", err=True)
+        self._draw(outcome.name)
+
+    def _draw(self, name: str) -> None:
         if self.is_terminal:
-            click.echo(f"\r{self.done} files  {outcome.name[-60:]}", nl=False, err=True)
+            # Members of an archive are larger than their part of it: never beyond the end.
+            part = min(1.0, self.done_bytes / self.total) if self.total else 0.0
+            bar = ("#" * round(part * self.WIDTH)).ljust(self.WIDTH, "-")
+            text = f"[{bar}] {part:4.0%}  {_plural(self.done_files, 'file')}  {name[-40:]}"
+            click.echo(f"\r{text}", nl=False, err=True)
 
     def _clear(self) -> None:
         if self.is_terminal:

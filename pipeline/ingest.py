@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -38,6 +38,7 @@ class Outcome:
     name: str
     shown: str
     detail: str = ""
+    size_bytes: int = 0
     row_count: int = 0
     issues: tuple[Issue, ...] = ()
     fault: UserError | None = None
@@ -110,18 +111,22 @@ def _take(
     fault = _fault_of_head(found)
     if fault is not None:
         if fault.problem == _NOT_A_TRACE and not found.is_named:
-            done(Outcome("ignored", found.run_id, found.name, found.shown, _NOT_A_TRACE))
+            done(_outcome("ignored", found, _NOT_A_TRACE))
             return False
         done(refuse(found, store, fault))
         return True
     known = store.known(found.run_id, found.name)
     if known and known.stat_signature == found.signature:
-        done(Outcome("unchanged", found.run_id, found.name, found.shown))
+        done(_outcome("unchanged", found))
         return True
     file = found.fetch(fetched.work)
     job = Job(found.run_id, found.name, found.shown, found.size_bytes, found.signature, str(file))
     pool.submit(job)
     return True
+
+
+def _outcome(kind: OutcomeKind, file: Found | Job, detail: str = "") -> Outcome:
+    return Outcome(kind, file.run_id, file.name, file.shown, detail, file.size_bytes)
 
 
 # -- deciding by the beginning of a file ---------------------------------------------------
@@ -171,7 +176,7 @@ def _fault_of_head(found: Found) -> UserError | None:
 
 def refuse(found: Found | Job, store: Store, fault: UserError) -> Outcome:
     """Records a refusal beside whatever good version of the file the store holds."""
-    refused = Outcome("refused", found.run_id, found.name, found.shown, fault=fault)
+    refused = replace(_outcome("refused", found), fault=fault)
     if fault.problem == _NOT_A_TRACE:
         return refused
     issue = Issue("error", "", fault.problem, fault.way_out)
@@ -244,7 +249,7 @@ def _read_and_commit(job: Job, staging: Staging, plain: Path, threads: int) -> O
     kind, twin = staging.commit(job.run_id, job.name)
     detail = f"same content as {twin}, which is stored already" if twin else ""
     stored_rows = rows if kind in ("stored", "replaced") else 0
-    return Outcome(kind, job.run_id, job.name, job.shown, detail, stored_rows, tuple(issues))
+    return replace(_outcome(kind, job, detail), row_count=stored_rows, issues=tuple(issues))
 
 
 def _write_parts(parts: list[Part], staging: Staging, pool: ThreadPoolExecutor) -> int:

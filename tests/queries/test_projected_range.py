@@ -1,4 +1,3 @@
-import pytest
 from rows import Trace
 
 PROJECTED = """
