@@ -8,8 +8,8 @@ CREATE TABLE memory_copy (
     start_ns BIGINT NOT NULL,
     -- ns since the capture began.
     end_ns BIGINT NOT NULL CHECK (end_ns >= start_ns),
-    -- Process id in the traced job's namespace.
-    process INTEGER,
+    -- Process id in the traced job's namespace; 0 when the export does not say.
+    process INTEGER NOT NULL,
     -- CUDA ordinal of the device inside that process; see device.
     device_id INTEGER NOT NULL,
     -- CUDA context, local to the process.

@@ -64,7 +64,8 @@ _NVTX_KINDS: dict[int, str] = {
     70: "push_pop",
     71: "start_end",
 }
-_NO_PROCESS = 0xFFFFFFFF
+# Stands for the process of GPU work that the export does not attribute to one.
+_NO_PROCESS = 0
 _NVTX_THREAD_NAME, _NVTX_DOMAIN = 39, 75
 _NVTX_LABELS = labels(*(_NVTX_KINDS.get(i) for i in range(72)))
 
@@ -111,7 +112,7 @@ class _Export:
         self.recording = Recording(self.identity.facts, parts=[], close=db.close)
         # Written by parts that may run in several threads: adding to a set, dict or list and
         # marking a numpy element are atomic, and only closing parts read them.
-        self.gpu_users: set[tuple[int | None, int]] = set()
+        self.gpu_users: set[tuple[int, int]] = set()
         self.processes: set[int] = set()
         self.domains: dict[tuple[int, int], str] = {}
         self.tallies: list[tuple[str, Tally]] = []
@@ -171,6 +172,9 @@ class _Export:
             self._name(table_map, columns, result)
             self._unshift(result, "start_ns", "end_ns")
             result = with_valid_times(result, tally)
+            if table_map.is_gpu_activity and result["process"].null_count:
+                tally.without_process += result["process"].null_count
+                result["process"] = pc.fill_null(result["process"], _NO_PROCESS)
             self._note_users(result, table_map.is_gpu_activity)
             yield to_batch(result, table_map.target, tally)
         self.tallies.append((table_map.source, tally))
@@ -200,11 +204,9 @@ class _Export:
     def _note_users(self, columns: Mapping[str, pa.Array], is_gpu_activity: bool) -> None:
         processes = columns["process"]
         if is_gpu_activity:
-            owners = as_numpy(pc.fill_null(processes, _NO_PROCESS))
-            key = int_array(as_numpy(columns["device_id"]) << 32 | owners)
+            key = int_array(as_numpy(columns["device_id"]) << 32 | as_numpy(processes))
             for pair in pc.unique(key).to_pylist():
-                owner = pair & 0xFFFFFFFF
-                self.gpu_users.add((None if owner == _NO_PROCESS else owner, pair >> 32))
+                self.gpu_users.add((pair & 0xFFFFFFFF, pair >> 32))
         self.processes.update(p for p in pc.unique(processes).to_pylist() if p is not None)
 
     def _nvtx(self, piece: Slice) -> Iterator[pa.RecordBatch]:
@@ -291,7 +293,7 @@ class _Export:
 
     def _processes(self) -> Iterator[Row]:
         identity = self.identity
-        on_gpu = {user for user, _ in self.gpu_users if user is not None}
+        on_gpu = {user for user, _ in self.gpu_users}
         # The environment is that of the launched process. Where several processes of the file
         # used a GPU (nsys around torchrun), it cannot be the rank of all of them.
         launched = on_gpu if on_gpu else self.processes
@@ -314,8 +316,7 @@ class _Export:
 
     def _devices(self) -> Iterator[Row]:
         seen: list[Row] = []
-        ordered = sorted(self.gpu_users, key=lambda user: (user[0] or 0, user[1]))
-        for owner, device_id in ordered:
+        for owner, device_id in sorted(self.gpu_users):
             gpu = self.identity.gpu_of(owner, device_id)
             if gpu:
                 seen.append(gpu)
@@ -377,7 +378,9 @@ class _Export:
             tallies = [tally for name, tally in self.tallies if name == source]
             without_end = sum(t.without_end for t in tallies)
             backwards = sum(t.backwards for t in tallies)
+            without_process = sum(t.without_process for t in tallies)
             for problem, count in (
+                ("rows do not say their process; it is given as 0", without_process),
                 ("rows without a start or end time were left out", without_end),
                 ("rows that end before they start were left out", backwards),
             ):

@@ -72,8 +72,9 @@ def as_int(value: object) -> int | None:
     """An integer from an integer or a decimal text; None for anything else."""
     if isinstance(value, int):
         return value
-    if isinstance(value, str) and re.fullmatch(r"\s*-?\d{1,18}\s*", value):
-        return int(value)
+    if isinstance(value, str) and re.fullmatch(r"\s*-?\d{1,19}\s*", value):
+        number = int(value)
+        return number if -(1 << 63) <= number < 1 << 63 else None
     return None
 
 

@@ -249,6 +249,7 @@ class Tally:
     """What a batch contained besides its rows; added up under a lock by the caller."""
 
     without_end: int = 0
+    without_process: int = 0
     backwards: int = 0
     out_of_range: dict[str, int] = field(default_factory=dict)
     missing: dict[str, int] = field(default_factory=dict)
