@@ -6,10 +6,12 @@ everything said about them to stderr. Modules that a command does not need are n
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -461,7 +463,8 @@ def _show(
         if format_ == "parquet" and output is not None:
             import pyarrow.parquet as pq
 
-            pq.write_table(connection.sql(statement).to_arrow_table(), output)
+            with _writing(output):
+                pq.write_table(connection.sql(statement).to_arrow_table(), output)
             return
         result = connection.execute(statement)
         columns = [name for name, *_ in result.description or []]
@@ -473,10 +476,17 @@ def _show(
     if output is None:
         click.echo(text)
         return
-    try:
+    with _writing(output):
         output.write_text(text + "\n", encoding="utf-8")
+
+
+@contextmanager
+def _writing(output: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
-        raise UserError(str(output), f"cannot be written: {error.strerror}", "") from error
+        problem = f"cannot be written: {os.strerror(error.errno) if error.errno else error}"
+        raise UserError(str(output), problem, "name another file with --output") from error
 
 
 def _csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -493,8 +503,21 @@ def _csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 def _json(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     import json
 
-    objects = (json.dumps(dict(zip(columns, row, strict=True)), default=_plain) for row in rows)
+    objects = (
+        json.dumps(_finite(dict(zip(columns, row, strict=True))), default=_plain) for row in rows
+    )
     return "[" + ",\n ".join(objects) + "]"
+
+
+def _finite(value: object) -> object:
+    """NaN and the infinities are no JSON: they become null, inside lists and structs too."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return value
 
 
 def _plain(value: object) -> object:

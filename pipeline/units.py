@@ -107,7 +107,7 @@ def show(column: str, value: Value) -> str:
         return "yes" if value else "no"
     if not isinstance(value, int | float):
         return str(value)
-    if column in _IDENTIFIERS:
+    if column in _IDENTIFIERS or not math.isfinite(value):
         return str(value)
     if column.endswith("_utc_ns"):
         return utc(int(value))

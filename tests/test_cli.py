@@ -109,6 +109,7 @@ def test_no_rows(ask: Asked, format_: str, expected: str) -> None:
     assert result_of(ask(*arguments)).startswith(expected)
 
 
+@pytest.mark.filterwarnings("error::UserWarning")
 def test_parquet_goes_to_a_file(ask: Asked, tmp_path: Path) -> None:
     file = tmp_path / "kernels.parquet"
     command = ("query", "kernel", "--run", "ddp_healthy", "--format", "parquet", "--output")
@@ -120,6 +121,13 @@ def test_parquet_goes_to_a_file(ask: Asked, tmp_path: Path) -> None:
 
 def test_parquet_needs_a_file(ask: Asked) -> None:
     assert "add --output FILE" in fault_of(ask("query", "kernel", "--format", "parquet"))
+
+
+def test_parquet_to_a_place_that_cannot_be_written(ask: Asked, tmp_path: Path) -> None:
+    file = str(tmp_path / "missing" / "run.parquet")
+    assert "cannot be written" in fault_of(
+        ask("query", "run", "--format", "parquet", "--output", file)
+    )
 
 
 def test_output_goes_to_a_file(ask: Asked, tmp_path: Path) -> None:
@@ -217,8 +225,8 @@ def test_sql_may_explain_and_set_thresholds(ask: Asked) -> None:
         ("SET threads = 1", "SET is not allowed"),
         ("PRAGMA database_list", "is not allowed"),
         ("EXPLAIN ANALYZE SELECT 1", "EXPLAIN is not allowed"),
-        ("EXPLAIN/**/ANALYZE SELECT 1", "EXPLAIN is not allowed"),
-        ("EXPLAIN (ANALYZE) SELECT 1", "EXPLAIN is not allowed"),
+        ("EXPLAIN/**/ANALYZE COPY (SELECT 1) TO 'written.csv'", "EXPLAIN is not allowed"),
+        ("EXPLAIN (ANALYZE) COPY (SELECT 1) TO 'written.csv'", "EXPLAIN is not allowed"),
         ("SELECT 1; SELECT 2", "2 statements"),
         ("SELECT 1; DROP VIEW kernel", "2 statements"),
         ("", "0 statements"),
@@ -233,6 +241,17 @@ def test_sql_only_reads(
     monkeypatch.chdir(tmp_path)
     assert said in fault_of(ask("sql", statement))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_values_that_json_has_no_word_for_are_null(ask: Asked) -> None:
+    text = result_of(
+        ask("sql", "SELECT 'nan'::DOUBLE AS a, 'inf'::DOUBLE AS b", "--format", "json")
+    )
+    assert text == '[{"a": null, "b": null}]\n'
+
+
+def test_infinity_can_be_shown(ask: Asked) -> None:
+    assert "inf" in result_of(ask("sql", "SELECT 'inf'::DOUBLE AS dur_ns"))
 
 
 def test_sql_refuses_two_sources_and_a_missing_file(ask: Asked, tmp_path: Path) -> None:

@@ -12,14 +12,21 @@ from typing import Any
 import click
 import duckdb
 import pytest
+from click.testing import CliRunner
 
 from pipeline import catalog
 from pipeline.cli import main
+from pipeline.store import Store
 
 ROOT = Path(__file__).parents[1]
 QUERIES = list(catalog.queries().values())
 TABLES = list(catalog.tables().values())
 SQL_FILES = sorted([*(ROOT / "queries").rglob("*.sql"), *(ROOT / "schemas").glob("*.sql")])
+
+
+@pytest.fixture(scope="module")
+def samples(sample_store: Path) -> duckdb.DuckDBPyConnection:
+    return Store.open(sample_store).connect()
 
 
 def name_of(thing: Any) -> str:
@@ -95,6 +102,26 @@ METRICS = [query for query in QUERIES if query.layer == "metrics"]
 @pytest.mark.parametrize("query", METRICS, ids=name_of)
 def test_rows_of_a_metric_have_an_order(query: catalog.Query) -> None:
     assert re.search(r"^ORDER BY\b", query.sql, re.MULTILINE)
+
+
+COMBINED = [query for query in QUERIES if query.grain.endswith(")")]
+
+
+@pytest.mark.parametrize("query", COMBINED, ids=name_of)
+def test_a_grain_tells_rows_apart(query: catalog.Query, samples: duckdb.DuckDBPyConnection) -> None:
+    keys = ", ".join(re.findall(r"\w+", query.grain[query.grain.rindex("(") :]))
+    sql = f"SELECT {keys}, count(*) FROM {query.name} GROUP BY ALL HAVING count(*) > 1"
+    assert samples.execute(sql).fetchall() == []
+
+
+@pytest.mark.parametrize("query", METRICS, ids=name_of)
+def test_the_order_of_rows_leaves_nothing_open(
+    query: catalog.Query, samples: duckdb.DuckDBPyConnection
+) -> None:
+    order = query.sql[query.sql.rindex("ORDER BY") + len("ORDER BY") :]
+    keys = ", ".join(re.findall(r"(\w+)(?: DESC)?(?:,|\s*$)", order))
+    sql = f"SELECT {keys}, count(*) FROM {query.name} GROUP BY ALL HAVING count(*) > 1"
+    assert samples.execute(sql).fetchall() == []
 
 
 # -- how SQL is written --------------------------------------------------------------------
@@ -302,10 +329,9 @@ def test_no_file_names_a_place_on_some_machine() -> None:
 
 @pytest.mark.parametrize("name", [None, *sorted(main.commands)])
 def test_the_help_of_a_command_has_an_example(name: str | None) -> None:
-    command: click.Command = main.commands[name] if name else main
-    context = click.Context(command, info_name=name or "tracelake")
-    text = command.get_help(context)
+    text = CliRunner().invoke(main, [name, "--help"] if name else ["--help"]).stdout
     example = re.search(r"^ *Example:\n +tracelake (\S+)", text, re.MULTILINE)
     assert example, text
     assert example[1] == name or name is None
-    assert all(getattr(p, "help", "") != "" for p in command.params)
+    options = main.commands[name].params if name else main.params
+    assert all(option.help for option in options if isinstance(option, click.Option))

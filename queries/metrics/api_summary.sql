@@ -1,5 +1,5 @@
 -- CUDA runtime and driver calls by the time the host spent in them.
--- Grain: one row per (run_id, host, rank, process, name).
+-- Grain: one row per (run_id, host, rank, process, name, source_id).
 --
 -- run_id      Run.
 -- host        Host; NULL when the trace does not say.
@@ -43,4 +43,4 @@ SELECT
     s.source_id
 FROM summed AS s
 LEFT JOIN process AS p USING (run_id, source_id, process)
-ORDER BY s.run_id, p.host, p.rank, s.process, s.total_ns DESC, s.name
+ORDER BY s.run_id, p.host, p.rank, s.process, s.total_ns DESC, s.name, s.source_id

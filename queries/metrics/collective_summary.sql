@@ -1,6 +1,7 @@
 -- Communication kernels by operation. A duration is waiting for the last rank plus
 -- transfer: the longest often belongs to a healthy rank.
--- Grain: one row per (run_id, host, rank, device_id, process, operation).
+-- Grain: one row per (run_id, host, rank, device_id, process, operation,
+--   source_id).
 --
 -- run_id        Run.
 -- host          Host; NULL when the trace does not say.
@@ -53,4 +54,6 @@ SELECT
     d.source_id
 FROM summed AS s
 JOIN traced_device AS d USING (run_id, source_id, process, device_id)
-ORDER BY d.run_id, d.host, d.rank, d.device_id, d.process, s.total_ns DESC, s.operation
+ORDER BY
+    d.run_id, d.host, d.rank, d.device_id, d.process, s.total_ns DESC, s.operation,
+    d.source_id

@@ -1,6 +1,7 @@
 -- What each device did over time, in equal windows (threshold activity_window_count of
 -- them over the activity of its source file, so that devices of one file line up).
--- Grain: one row per (run_id, host, rank, device_id, process, window_index).
+-- Grain: one row per (run_id, host, rank, device_id, process, source_id,
+--   window_index).
 --
 -- run_id         Run.
 -- host           Host; NULL when the trace does not say.

@@ -1,5 +1,5 @@
 -- Hardware counters of each GPU: how they were distributed over the capture.
--- Grain: one row per (run_id, host, gpu_id, metric).
+-- Grain: one row per (run_id, host, gpu_id, metric, source_id).
 --
 -- run_id        Run.
 -- host          Host; NULL when the trace does not say.

@@ -1,6 +1,6 @@
 -- Memory copies by direction and kind of memory, with the bandwidth they reached.
 -- Grain: one row per (run_id, host, rank, device_id, process, kind, source_memory,
---   destination_memory).
+--   destination_memory, source_id).
 --
 -- run_id       Run.
 -- host         Host; NULL when the trace does not say.
@@ -52,4 +52,4 @@ FROM summed AS s
 JOIN traced_device AS d USING (run_id, source_id, process, device_id)
 ORDER BY
     d.run_id, d.host, d.rank, d.device_id, d.process, s.total_ns DESC, s.kind,
-    s.source_memory, s.destination_memory
+    s.source_memory, s.destination_memory, d.source_id

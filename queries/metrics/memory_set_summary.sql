@@ -1,5 +1,5 @@
 -- Memory sets by kind of memory.
--- Grain: one row per (run_id, host, rank, device_id, process, memory).
+-- Grain: one row per (run_id, host, rank, device_id, process, memory, source_id).
 --
 -- run_id      Run.
 -- host        Host; NULL when the trace does not say.
@@ -25,4 +25,6 @@ SELECT
 FROM memory_set AS m
 JOIN traced_device AS d USING (run_id, source_id, process, device_id)
 GROUP BY d.run_id, d.host, d.rank, d.device_id, d.process, m.memory, d.source_id
-ORDER BY d.run_id, d.host, d.rank, d.device_id, d.process, total_ns DESC, m.memory
+ORDER BY
+    d.run_id, d.host, d.rank, d.device_id, d.process, total_ns DESC, m.memory,
+    d.source_id

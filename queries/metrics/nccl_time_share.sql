@@ -1,6 +1,6 @@
 -- How much of each device's time is communication, how much of that compute hides, and
 -- the exclusive split of its span: compute, exposed communication, exposed memory, idle.
--- Grain: one row per (run_id, host, rank, device_id, process).
+-- Grain: one row per (run_id, host, rank, device_id, process, source_id).
 --
 -- run_id           Run.
 -- host             Host; NULL when the trace does not say.

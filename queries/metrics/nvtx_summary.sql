@@ -1,5 +1,5 @@
 -- NVTX ranges by name: time on the host, and time on the GPU of the work launched inside.
--- Grain: one row per (run_id, host, rank, process, domain, name, kind).
+-- Grain: one row per (run_id, host, rank, process, domain, name, kind, source_id).
 --
 -- run_id        Run.
 -- host          Host; NULL when the trace does not say.
@@ -77,4 +77,6 @@ LEFT JOIN other AS o
     AND o.name IS NOT DISTINCT FROM n.name
 LEFT JOIN process AS p
     ON p.run_id = n.run_id AND p.source_id = n.source_id AND p.process = n.process
-ORDER BY n.run_id, p.host, p.rank, n.process, total_ns DESC, n.domain, n.name, n.kind
+ORDER BY
+    n.run_id, p.host, p.rank, n.process, total_ns DESC, n.domain, n.name, n.kind,
+    n.source_id

@@ -1,5 +1,5 @@
 -- Kernels by the time they took.
--- Grain: one row per (run_id, host, rank, device_id, process, name).
+-- Grain: one row per (run_id, host, rank, device_id, process, name, source_id).
 --
 -- run_id        Run.
 -- host          Host; NULL when the trace does not say.
@@ -55,4 +55,6 @@ SELECT
 FROM timed AS t
 JOIN traced_device AS d USING (run_id, source_id, process, device_id)
 JOIN classified_kernel_name AS n USING (name_id)
-ORDER BY d.run_id, d.host, d.rank, d.device_id, d.process, t.total_ns DESC, n.name
+ORDER BY
+    d.run_id, d.host, d.rank, d.device_id, d.process, t.total_ns DESC, n.name,
+    d.source_id

@@ -1,5 +1,5 @@
 -- Time of each device by what occupied it: unions of intervals, never sums.
--- Grain: one row per device_key (run_id, source_id, process, device_id).
+-- Grain: one row per device_key: a device as one process used it.
 --
 -- device_key        See traced_device.
 -- start_ns          First start of any activity.

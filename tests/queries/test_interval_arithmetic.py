@@ -18,7 +18,7 @@ WORK = st.lists(
     min_size=1,
     max_size=9,
 )
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=40, deadline=None)
 
 
 @contextmanager
