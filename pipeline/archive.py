@@ -93,8 +93,8 @@ def walk(path: Path, is_trace: Callable[[bytes, str], bool], run: str | None) ->
 
     Runs: a folder directly under ``path`` is a run; where traces (by ``is_trace`` of head and
     plain name) lie directly in ``path``, it is itself one run with all below it. A file belongs
-    to the run of the folder it lies in. An archive is like a folder; one not inside a run's
-    folder gives each of its top folders a run, or is one run named after itself. ``run`` puts
+    to the run of the folder it lies in. An archive is like a folder: directly under ``path`` it
+    is one run, and given as ``path`` itself each of its top folders is one. ``run`` puts
     everything into that run.
 
     Raises :class:`UserError` when ``path`` does not exist.
@@ -117,13 +117,20 @@ def walk(path: Path, is_trace: Callable[[bytes, str], bool], run: str | None) ->
             name = PurePosixPath(*below.parts[1:]).as_posix()
             yield from _file(file, name, below.parts[0], below.parts[0])
         else:
-            yield from _file(file, below.name, _folder_name(path), None)
+            yield from _file(file, below.name, _folder_name(path), archive_stem(file))
 
 
 def total_bytes(path: Path) -> int:
     """Bytes on disk of everything under ``path``: what a progress bar is measured against."""
     files = _files_below(path) if path.is_dir() else [path]
     return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def archive_stem(file: Path) -> str:
+    """An archive's name without its suffixes: ``job42.tar.gz`` -> ``job42``."""
+    name = plain_name(file.name)
+    stem, dot, suffix = name.rpartition(".")
+    return stem if dot and suffix.lower() in ("tar", "tgz", "txz", "tzst", "zip") else name
 
 
 def _folder_name(folder: Path) -> str:
@@ -214,7 +221,7 @@ def _file(
         )
         return
     opened = _tar_members(file) if kind == "tar" else _zip_members(file)
-    stem = plain_name(file.name).rsplit(".", 1)[0]
+    stem = archive_stem(file)
     try:
         for member, length, stream in opened:
             top, slash, rest = member.partition("/")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
@@ -64,7 +64,7 @@ class Summary:
 
 
 def ingest(
-    paths: Iterable[Path],
+    paths: Sequence[Path],
     store: Store,
     run: str | None = None,
     jobs: int | None = None,
@@ -91,9 +91,17 @@ def ingest(
                 done(Outcome("refused", "", str(path), str(path), fault=error))
                 continue
             if not any(held):
-                fault = UserError(str(path), "no traces here", _KNOWN_TRACES)
-                done(Outcome("refused", "", str(path), str(path), fault=fault))
+                done(_no_traces(path))
+    # What looked like a trace by its beginning alone may have turned out to be none.
+    if summary.outcomes and summary.count("ignored") == len(summary.outcomes):
+        for path in paths:
+            done(_no_traces(path))
     return summary
+
+
+def _no_traces(path: Path) -> Outcome:
+    fault = UserError(str(path), "no traces here", _KNOWN_TRACES)
+    return Outcome("refused", "", str(path), str(path), fault=fault)
 
 
 def _cores() -> int:
@@ -120,7 +128,15 @@ def _take(
         done(_outcome("unchanged", found))
         return True
     file = found.fetch(fetched.work)
-    job = Job(found.run_id, found.name, found.shown, found.size_bytes, found.signature, str(file))
+    job = Job(
+        found.run_id,
+        found.name,
+        found.shown,
+        found.size_bytes,
+        found.signature,
+        str(file),
+        found.is_named or _is_called_trace(found.plain_name),
+    )
     pool.submit(job)
     return True
 
@@ -202,6 +218,8 @@ class Job:
     size_bytes: int
     signature: str
     file: str
+    # Named on the command line, or called like a trace: that it is none is a fault.
+    is_expected: bool
 
 
 def ingest_file(job: Job, root: Path, threads: int) -> Outcome:
@@ -210,7 +228,11 @@ def ingest_file(job: Job, root: Path, threads: int) -> Outcome:
     try:
         with store.staging() as staging, plain_file(Path(job.file), staging.work) as plain:
             return _read_and_commit(job, staging, plain, threads)
-    except (Refused, NotThisFormat, DamagedData, OSError) as error:
+    except NotThisFormat as error:
+        if not job.is_expected:
+            return _outcome("ignored", job, str(error))
+        return refuse(job, store, UserError(job.shown, str(error), _KNOWN_TRACES))
+    except (Refused, DamagedData, OSError) as error:
         return refuse(job, store, _fault(job, error))
     except UserError as error:
         return refuse(job, store, error)
@@ -219,8 +241,6 @@ def ingest_file(job: Job, root: Path, threads: int) -> Outcome:
 def _fault(job: Job, error: Exception) -> UserError:
     if isinstance(error, Refused):
         return UserError(job.shown, error.problem, error.way_out)
-    if isinstance(error, NotThisFormat):
-        return UserError(job.shown, str(error), _KNOWN_TRACES)
     if isinstance(error, OSError):
         return UserError(job.shown, f"cannot be read or stored: {error.strerror}", "")
     return UserError(job.shown, str(error), "copy it again")
