@@ -29,6 +29,7 @@ STORE_MARKER = "tracelake_store.json"
 _HEAD_BYTES = 4096
 # A zstd block holds up to 128 KiB compressed; less than a block cannot be decompressed.
 _RAW_HEAD_BYTES = 192 * 1024
+_BZ2_BLOCK_BYTES = 1_000_000  # a block of bzip2 -9, should it not compress at all
 _COPY_BYTES = 1 << 20
 _MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
 # RuntimeError is what zipfile raises for an encrypted member.
@@ -99,8 +100,14 @@ def walk(path: Path, is_trace: Callable[[bytes, str], bool], run: str | None) ->
 
     Raises :class:`UserError` when ``path`` does not exist.
     """
-    if not path.exists():
-        raise UserError(str(path), "no such file or folder", "check the path")
+    try:
+        path.stat()
+    except FileNotFoundError:
+        raise UserError(str(path), "no such file or folder", "check the path") from None
+    except OSError as error:
+        raise UserError(
+            str(path), f"no such file or folder: {error.strerror}", "check the path"
+        ) from error
     if not path.is_dir():
         if not path.is_file():  # opening a pipe or a device would wait for ever
             raise UserError(str(path), "neither a file nor a folder", "name a file")
@@ -129,8 +136,12 @@ def total_bytes(path: Path) -> int:
 def archive_stem(file: Path) -> str:
     """An archive's name without its suffixes: ``job42.tar.gz`` -> ``job42``."""
     name = plain_name(file.name)
-    stem, dot, suffix = name.rpartition(".")
-    return stem if dot and suffix.lower() in ("tar", "tgz", "txz", "tzst", "zip") else name
+    return name.rpartition(".")[0] if _is_called_archive(file) else name
+
+
+def _is_called_archive(file: Path) -> bool:
+    """Many other files are zip or tar inside: checkpoints, wheels, NumPy's arrays."""
+    return plain_name(file.name).lower().endswith((".tar", ".tgz", ".txz", ".tzst", ".zip"))
 
 
 def _folder_name(folder: Path) -> str:
@@ -159,7 +170,14 @@ def _holds_trace(file: Path, is_trace: Callable[[bytes, str], bool]) -> bool:
 
 def _raw_head(file: Path) -> bytes:
     with file.open("rb") as stream:
-        return stream.read(_RAW_HEAD_BYTES)
+        return _read_head(stream)
+
+
+def _read_head(stream: IO[bytes]) -> bytes:
+    raw = stream.read(_RAW_HEAD_BYTES)
+    if compression(raw) == "bz2":
+        raw += stream.read(_BZ2_BLOCK_BYTES)
+    return raw
 
 
 def compression(raw: bytes) -> str | None:
@@ -175,7 +193,7 @@ def plain_head(raw: bytes) -> bytes:
     kind = compression(raw)
     try:
         if kind == "gzip":
-            return zlib.decompressobj(31).decompress(raw, _HEAD_BYTES)
+            return _gzip_head(raw)
         if kind == "xz":
             return lzma.LZMADecompressor().decompress(raw, _HEAD_BYTES)
         if kind == "bz2":
@@ -188,6 +206,15 @@ def plain_head(raw: bytes) -> bytes:
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise DamagedData(f"damaged {kind} data: {error}") from error
     return raw[:_HEAD_BYTES]
+
+
+def _gzip_head(raw: bytes) -> bytes:
+    head = b""
+    while raw and not head:  # a gzip file is a row of members, and the first may be empty
+        member = zlib.decompressobj(31)
+        head = member.decompress(raw, _HEAD_BYTES)
+        raw = member.unused_data
+    return head
 
 
 def _archive_kind(head: bytes) -> str | None:
@@ -237,7 +264,7 @@ def _file(
             size,
             signature,
             b"",
-            True,
+            is_named or _is_called_archive(file),
             lambda _: file,
             f"damaged archive: {error}",
         )
@@ -252,7 +279,7 @@ def _member(
     signature: str,
     is_named: bool,
 ) -> Found:
-    raw = stream.read(_RAW_HEAD_BYTES)
+    raw = _read_head(stream)
     head, problem = b"", None
     try:
         head = plain_head(raw)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -197,7 +198,8 @@ def refuse(found: Found | Job, store: Store, fault: UserError) -> Outcome:
         return refused
     issue = Issue("error", "", fault.problem, fault.way_out)
     facts = Facts(format="", status="refused", status_reason=fault.problem)
-    with store.staging() as staging:
+    # Where the store itself is what fails, the line that is told must do.
+    with suppress(UserError, OSError), store.staging() as staging:
         row = _source_row(found, facts, None, 0)
         _write_rows(staging, "source_file", [row | {"format": None}])
         _write_rows(staging, "ingest_issue", [_issue_row(found.name, issue)])

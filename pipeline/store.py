@@ -46,6 +46,9 @@ _NO_DICTIONARY = frozenset(
     (("nvtx_range", "name"), ("kernel_name", "name"), ("gpu_sample", "value"))
 )
 
+# Of a file or folder, on every file system in common use.
+_LONGEST_NAME = 255
+
 Outcome = Literal["stored", "replaced", "unchanged", "duplicate"]
 
 
@@ -141,7 +144,12 @@ class Store:
         return {(run, source): Known(*rest) for run, source, *rest in rows}
 
     def _folder(self, run_id: str, source: str) -> Path:
-        return self.root / f"run_id={quote(run_id, safe='')}" / f"source_id={source}"
+        name = f"run_id={quote(run_id, safe='').replace('__HIVE', '%5F_HIVE')}"
+        if len(name) > _LONGEST_NAME:
+            raise UserError(
+                f"run {run_id[:40]}...", "name too long for a folder", "choose one with --run"
+            )
+        return self.root / name / f"source_id={source}"
 
     def _committed(self, folder: Path) -> Known | None:
         import pyarrow.parquet as pq
@@ -160,10 +168,11 @@ class Store:
     def staging(self) -> Iterator[Staging]:
         """A place to write one source file's tables aside; gone afterwards, committed or not."""
         folder = self.root / ".staging" / uuid.uuid4().hex
-        folder.mkdir(parents=True)
-        lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o644)
-        try:
+        with self._commit_lock():  # before it holds its own lock, it would look abandoned
+            folder.mkdir()
+            lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o644)
             fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
             (folder / "tables").mkdir()
             (folder / "work").mkdir()
             yield Staging(self, folder)
@@ -174,23 +183,22 @@ class Store:
     def clear_abandoned(self) -> int:
         """Removes what crashed processes left in .staging; the count of folders removed."""
         removed = 0
-        for folder in (self.root / ".staging").glob("*"):
-            try:
-                lock = os.open(folder / "lock", os.O_RDWR)
-            except OSError:
-                continue  # just being made
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
-                removed += 1
-            except BlockingIOError:
-                pass  # its owner lives
-            finally:
-                os.close(lock)
+        with self._commit_lock():
+            for folder in (self.root / ".staging").glob("*/"):
+                lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o644)
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(folder, ignore_errors=True)
+                    removed += 1
+                except BlockingIOError:
+                    pass  # its owner lives
+                finally:
+                    os.close(lock)
         return removed
 
     @contextmanager
     def _commit_lock(self) -> Iterator[None]:
+        (self.root / ".staging").mkdir(exist_ok=True)
         lock = os.open(self.root / ".staging" / ".commit", os.O_CREAT | os.O_RDWR, 0o644)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -207,11 +215,15 @@ class Store:
         with self._commit_lock():
             old = self._committed(target)
             if not is_refusal:
+                # Readable now: whatever was wrong with it once is no longer true.
+                shutil.rmtree(self._folder(run_id, source_id(name, True)), ignore_errors=True)
                 if old and old.fingerprint == new.fingerprint and old.status == new.status:
                     self._touch(tables, target)
                     return "unchanged", ""
                 twin = self._twin(target, new.fingerprint)
                 if twin:
+                    if old:  # its old content is gone, and its new one is there already
+                        os.rename(target, tables.with_name("replaced"))
                     return "duplicate", twin
             target.parent.mkdir(exist_ok=True)
             _sync(tables)
@@ -220,8 +232,6 @@ class Store:
             else:
                 os.rename(tables, target)
             _sync_folder(target.parent)
-            if not is_refusal:
-                shutil.rmtree(self._folder(run_id, source_id(name, True)), ignore_errors=True)
         return ("replaced" if old else "stored"), ""
 
     def _touch(self, tables: Path, target: Path) -> None:

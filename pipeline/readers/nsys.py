@@ -27,6 +27,7 @@ from pipeline.readers.nsys_identity import (
     Identity,
     Row,
     as_int,
+    as_int32,
     identify,
     process_of,
     rows,
@@ -87,7 +88,7 @@ def read(path: Path, name: str, pieces: int) -> Recording:
     except DamagedDatabase as error:
         raise Refused(f"damaged SQLite file: {error}", _EXPORT_AGAIN) from error
     try:
-        if "StringIds" not in db.tables:
+        if not {"id", "value"} <= {c.name for c in db.tables.get("StringIds", ())}:
             raise NotThisFormat("a SQLite database, but not an Nsight Systems export")
         return _Export(db, name, pieces).recording
     except DamagedDatabase as error:
@@ -258,7 +259,9 @@ class _Export:
             if types[i] == _NVTX_DOMAIN:
                 self.domains[owner, columns["domainId"][i].as_py() or 0] = text
             elif mpi_rank := re.fullmatch(r"MPI Rank (\d+)", text):
-                self.identity.ranks.setdefault(owner, int(mpi_rank[1]))
+                rank = as_int32(mpi_rank[1])
+                if rank is not None:
+                    self.identity.ranks.setdefault(owner, rank)
 
     def _samples(self, piece: Slice) -> Iterator[pa.RecordBatch]:
         for columns in self.counters.batches(piece):
@@ -397,11 +400,14 @@ class _Export:
         for (source, column), count in sorted(self.db.misfits.items()):
             problem = f"values of the wrong type in column {column} were read as NULL"
             self.recording.report(Issue("warning", source, problem, "", count))
-        if self.counters.unnamed:
-            problem = "samples of counters that the export does not name were left out"
-            self.recording.report(
-                Issue("warning", "GPU_METRICS", problem, "", self.counters.unnamed)
-            )
+        counters = self.counters
+        for problem, count in (
+            ("samples of counters that the export does not name were left out", counters.unnamed),
+            ("samples without a time or a number were left out", counters.odd),
+        ):
+            if count:
+                place = counters.source or ""
+                self.recording.report(Issue("warning", place, problem, "", count))
         graphs = self.db.tables.get("CUPTI_ACTIVITY_KIND_GRAPH_TRACE")
         if graphs:
             count = self.db.row_estimate("CUPTI_ACTIVITY_KIND_GRAPH_TRACE")

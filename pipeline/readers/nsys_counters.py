@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline import catalog
 from pipeline.readers.nsys_identity import Identity, as_int, rows
@@ -75,7 +76,8 @@ class Counters:
             if isinstance(type_id := row["typeId"], int)
             and isinstance(metric_id := row["metricId"], int)
         }
-        self.unnamed = 0
+        self.unnamed = 0  # samples of counters that the export does not name
+        self.odd = 0  # samples without a time or a number
 
     @property
     def source(self) -> str | None:
@@ -100,6 +102,10 @@ class Counters:
             "value": "int",
         }
         for columns in source_batches(self._db, "GPU_METRICS", kinds, piece):  # type: ignore[arg-type]
+            is_whole = pc.and_(pc.is_valid(columns["timestamp"]), pc.is_valid(columns["value"]))
+            if not pc.all(is_whole).as_py():
+                self.odd += pc.sum(pc.invert(is_whole)).as_py()
+                columns = {name: column.filter(is_whole) for name, column in columns.items()}
             type_ids = as_numpy(columns["typeId"])
             metric_ids = as_numpy(columns["metricId"])
             values = as_numpy(columns["value"])
@@ -132,16 +138,18 @@ class Counters:
                 *(columns[k].to_pylist() for k in kinds), strict=True
             ):
                 # The source of a type is its id without the GPU in the low byte.
-                if data is None or not ({type_id, type_id & ~0xFF} & metric_types):
+                if type_id is None or not ({type_id, type_id & ~0xFF} & metric_types):
                     continue
                 time = raw if shifted is None else shifted
-                for name, text in json.loads(data).items():
+                for name, text in _fields(data).items() or [("", None)]:
                     value = as_int(text)
-                    if value is not None and time is not None:
-                        times, values = series.setdefault((type_id, name), ([], []))
-                        times.append(time)
-                        values.append(value)
-                        waiting += 1
+                    if value is None or time is None:
+                        self.odd += 1
+                        continue
+                    times, values = series.setdefault((type_id, name), ([], []))
+                    times.append(time)
+                    values.append(value)
+                    waiting += 1
             if waiting >= _ROWS_PER_BATCH:
                 yield from self._flushed(series)
                 waiting = 0
@@ -187,6 +195,15 @@ class Counters:
             "metric": _repeated(metric, pa.string(), count),
             "value": pa.Array.from_buffers(pa.float64(), count, [None, pa.py_buffer(scaled)]),
         }
+
+
+def _fields(data: str | None) -> dict[str, object]:
+    """The fields of a generic event; none when it is not a JSON object."""
+    try:
+        fields = json.loads(data or "")
+    except ValueError:
+        return {}
+    return fields if isinstance(fields, dict) else {}
 
 
 def gpu_id(gpu: Mapping[str, object] | None, otherwise: str) -> str:

@@ -52,6 +52,10 @@ _ALLOWED = frozenset(
     + _JOB_VARIABLES
     + _OTHER_VARIABLES
 )
+# rank3, rank_3, global-rank.3; not frank3, and not the rank within a host or of a host.
+_RANK_IN_NAME = re.compile(
+    r"(?<![a-z])(?<!local[_\-.])(?<!node[_\-.])(?:global[_\-.]?)?rank[_\-.]?(\d+)", re.IGNORECASE
+)
 # Of NCCL_*, these name files, users' folders or hosts.
 _NCCL_PRIVATE = re.compile(r"_FILE$|^NCCL_(COMM_ID|HOSTID|OOB_NET|NETDEVS_POLICY)")
 
@@ -71,11 +75,17 @@ def rows(db: SqliteFile, table: str, **kinds: Kind) -> list[Row]:
 def as_int(value: object) -> int | None:
     """An integer from an integer or a decimal text; None for anything else."""
     if isinstance(value, int):
-        return value
+        return value if -(1 << 63) <= value < 1 << 63 else None
     if isinstance(value, str) and re.fullmatch(r"\s*-?\d{1,19}\s*", value):
         number = int(value)
         return number if -(1 << 63) <= number < 1 << 63 else None
     return None
+
+
+def as_int32(value: object) -> int | None:
+    """The same, for columns of type INTEGER: None for what does not fit."""
+    number = as_int(value)
+    return number if number is not None and -(1 << 31) <= number < 1 << 31 else None
 
 
 @dataclass
@@ -147,9 +157,10 @@ def identify(db: SqliteFile, name: str) -> Identity:
     identity.settings = _allowed(environment, system)
     identity.rank, identity.rank_source = _rank(environment, capture, name)
     identity.ranks = {
-        process_of(int(r["globalTid"])): int(r["rank"])
+        process_of(owner): rank
         for r in rows(db, "MPI_RANKS", globalTid="int", rank="int")
-        if isinstance(r["globalTid"], int) and isinstance(r["rank"], int)
+        if (owner := as_int(r["globalTid"])) is not None
+        and (rank := as_int32(r["rank"])) is not None
     }
     identity.process_names = {
         process: _program(str(r["name"] or ""))
@@ -246,25 +257,24 @@ def _rank(
 ) -> tuple[int | None, str | None]:
     """The rank of the launched process: environment, then arguments, then the file's name."""
     for variable in _RANK_VARIABLES:
-        rank = as_int(environment.get(variable))
+        rank = as_int32(environment.get(variable))
         if rank is not None:
             return rank, f"environment {variable}"
     arguments = [v for k, v in capture if re.fullmatch(r"PROCESS_0:ARGUMENT_\d+", k)]
     for argument, following in zip(arguments, [*arguments[1:], ""], strict=False):
         option, equals, value = argument.partition("=")
         if option in ("--rank", "-rank", "--global-rank", "--global_rank"):
-            rank = as_int(value if equals else following)
+            rank = as_int32(value if equals else following)
             if rank is not None:
                 return rank, f"argument {option}"
-    in_name = re.search(r"(?<![a-zA-Z])(?:global_?)?rank[_\-.]?(\d+)", name, re.IGNORECASE)
-    if in_name:
-        return int(in_name[1]), "file name"
-    return None, None
+    in_name = _RANK_IN_NAME.search(name)
+    rank = as_int32(in_name[1]) if in_name else None
+    return rank, None if rank is None else "file name"
 
 
 def first_number(settings: Mapping[str, str], variables: tuple[str, ...]) -> int | None:
     """The first of these variables that holds a number."""
-    numbers = (as_int(settings.get(variable)) for variable in variables)
+    numbers = (as_int32(settings.get(variable)) for variable in variables)
     return next((number for number in numbers if number is not None), None)
 
 
@@ -312,6 +322,7 @@ def _gpus(db: SqliteFile) -> list[Row]:
         )
     }
     for row in found:
+        row |= {name: as_int32(row[name]) for name in ("cuDevice", "smCount")}
         if row["id"] is None:
             row["id"] = row["cuDevice"] = row["deviceId"]
         old = sizes.get(row["deviceId"])

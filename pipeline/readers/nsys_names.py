@@ -36,6 +36,7 @@ class Names:
         for batch in db.batches("StringIds", {"id": "int", "value": "text"}):
             text = batch.column(1)
             fits = pc.fill_null(pc.less_equal(pc.binary_length(text), _LONGEST_NAME), False)
+            fits = pc.and_(fits, pc.is_valid(batch.column(0)))
             ids.append(batch.column(0).filter(fits).to_numpy(zero_copy_only=False))
             values.append(text.filter(fits))
         all_ids = np.concatenate(ids)
