@@ -57,8 +57,8 @@ def frequency(hz: float) -> str:
 
 
 def count(number: float) -> str:
-    """A count with thousands separated by thin spaces: ``22564`` -> ``22 564``."""
-    if number != int(number):
+    """A count with thousands separated by spaces: ``22564`` -> ``22 564``."""
+    if number != int(number) and abs(number) < 1000:
         return _three_digits(number)
     return f"{int(number):,}".replace(",", " ")
 
@@ -106,7 +106,7 @@ def show(column: str, value: Value) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if not isinstance(value, int | float):
-        return str(value)
+        return _printable(str(value))
     if column in _IDENTIFIERS or not math.isfinite(value):
         return str(value)
     if column.endswith("_utc_ns"):
@@ -128,6 +128,11 @@ def heading(column: str) -> str:
             column = column.removesuffix(ending)
             break
     return column.replace("_", " ")
+
+
+def _printable(text: str) -> str:
+    """Control characters, which could steer a terminal, as their escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def utc(ns: int) -> str:

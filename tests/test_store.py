@@ -303,7 +303,7 @@ def test_only_chosen_runs(store: Store) -> None:
 def test_what_the_samples_gave_obeys_every_rule_of_the_schemas(sample_store: Path) -> None:
     stored = Store.open(sample_store).connect()
     for table in catalog.tables().values():
-        data = stored.execute(f"FROM {table.name}").to_arrow_table()
+        data = stored.sql(f"FROM {table.name}").to_arrow_table()
         strict = duckdb.connect()
         strict.execute(table.ddl)
         strict.execute(f"INSERT INTO {table.name} BY NAME FROM data")  # NOT NULL and CHECK

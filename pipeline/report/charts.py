@@ -1,50 +1,94 @@
-"""The charts' common hand: colours by meaning, size, and the step from Altair to Vega-Lite.
-
-Colours of text and grid are set when the page is opened, by its light or dark scheme; the
-colours here read on both.
-"""
+"""The look that charts share. Colours are CSS variables, so a chart follows the page's theme."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-COMPUTE = "#4f86e8"
-EXPOSED_COMMUNICATION = "#e8663d"
-EXPOSED_MEMORY = "#d9a520"
-IDLE = "#9aa3ad"
-HIDDEN = "#8f7ae5"
+from pipeline import units
 
-# In the order in which they are stacked.
-SPLIT = {
-    "compute": COMPUTE,
-    "exposed communication": EXPOSED_COMMUNICATION,
-    "exposed memory": EXPOSED_MEMORY,
-    "idle": IDLE,
+if TYPE_CHECKING:
+    import polars as pl
+
+    from pipeline.report.section import Spec
+
+ROW_HEIGHT = 20
+# Colours stand for the same thing in every chart.
+COMPUTE, OVERLAP, COMMUNICATION, MEMORY, IDLE = (
+    f"var(--{name})" for name in ("compute", "overlap", "communication", "memory", "idle")
+)
+ACCENT = "var(--accent)"
+
+# Passed to every chart of a page.
+CONFIG: Spec = {
+    "background": "transparent",
+    "font": "inherit",
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": "var(--muted)",
+        "titleColor": "var(--muted)",
+        "gridColor": "var(--line)",
+        "domainColor": "var(--line)",
+        "tickColor": "var(--line)",
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "titleFontWeight": "normal",
+        "labelLimit": 340,
+        "titlePadding": 8,
+    },
+    "axisY": {"domain": False, "ticks": False, "labelPadding": 8},
+    "legend": {
+        "orient": "top",
+        "labelColor": "var(--text)",
+        "titleColor": "var(--muted)",
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "titleFontWeight": "normal",
+        "symbolSize": 90,
+        "symbolStrokeWidth": 0,
+        "columnPadding": 16,
+        "labelLimit": 400,
+    },
+    "title": {"color": "var(--text)", "anchor": "start", "fontSize": 12},
 }
-CLASSES = {
-    "communication": EXPOSED_COMMUNICATION,
-    "gemm": COMPUTE,
-    "attention": HIDDEN,
-    "normalisation": "#3fa7a0",
-    "elementwise": "#7fb069",
-    "reduction": "#b5a642",
-    "memory": EXPOSED_MEMORY,
-    "optimizer": "#c76da2",
-    "other": IDLE,
-}
 
-ROW_HEIGHT = 22
+# SI prefixes by d3 from seconds; "u" as everywhere else.
+_SECONDS = "replace(format(datum.value, '~s'), 'µ', 'u') + 's'"
 
 
-def specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
-    """The Vega-Lite of a chart, as wide as the page; the data lie in it."""
-    spec: dict[str, Any] = chart.to_dict()
-    spec["autosize"] = {"type": "fit-x", "contains": "padding"}
-    spec.pop("config", None)  # the page's own, by its colour scheme
-    return spec
+def spec(chart: alt.Chart | alt.LayerChart | alt.FacetChart, height: int) -> Spec:
+    """The chart's JSON, as wide as its place, without the theme."""
+    made: Spec = chart.properties(width="container", height=height).to_dict()
+    made.pop("config", None)
+    return made
 
 
-def share_axis(title: str | None) -> alt.Axis:
-    return alt.Axis(format=".0%", title=title)
+def compact(frame: pl.DataFrame) -> alt.InlineData:
+    """The frame as CSV inside the chart's JSON: a third of the size of objects."""
+    return alt.InlineData(values=frame.write_csv(), format=alt.CsvDataFormat(type="csv"))
+
+
+def rows(frame: pl.DataFrame, field: str, **options: Any) -> alt.Y:
+    """One row per value of ``field``, in the order of the frame."""
+    order = frame.get_column(field).unique(maintain_order=True).to_list()
+    return alt.Y(f"{field}:N", sort=order, title=None, **options)
+
+
+def seconds_axis(title: str, **options: Any) -> alt.Axis:
+    return alt.Axis(title=title, labelExpr=_SECONDS, **options)
+
+
+def share_axis(title: str, **options: Any) -> alt.Axis:
+    return alt.Axis(**{"title": title, "format": ".0%", "tickCount": 10, **options})
+
+
+def shown(frame: pl.DataFrame, *columns: str) -> pl.DataFrame:
+    """The frame with texts ``<column>_text`` of its numbers, for tooltips and labels."""
+    import polars as pl
+
+    texts = [
+        pl.Series(f"{name}_text", [units.show(name, value) for value in frame.get_column(name)])
+        for name in columns
+    ]
+    return frame.with_columns(texts)

@@ -2,69 +2,66 @@
 
 from __future__ import annotations
 
-import altair as alt
-import duckdb
+from typing import TYPE_CHECKING
 
-from pipeline.report.charts import EXPOSED_MEMORY, ROW_HEIGHT, specification
-from pipeline.report.section import Chart, Section, frame, table
+from pipeline.report.section import Section, Source, table
 
-VIEW = "memory_copy_summary"
+if TYPE_CHECKING:
+    import duckdb
 
-_SUMMED = """
-    SELECT kind, source_memory, destination_memory, sum(copy_count)::BIGINT AS copy_count,
-        sum(bytes)::BIGINT AS bytes, sum(total_ns)::BIGINT AS total_ns,
-        share_of(sum(bytes) * 1e9, sum(total_ns)) AS bytes_per_s,
-        min(min_bytes) AS min_bytes, max(max_bytes) AS max_bytes
-    FROM memory_copy_summary
-    GROUP BY kind, source_memory, destination_memory
-    ORDER BY total_ns DESC, kind, source_memory, destination_memory
-"""
-_BARS = f"""
-    SELECT kind || ' ' || coalesce(source_memory, '?') || ' to '
-            || coalesce(destination_memory, '?') AS series,
-        bytes_per_s / 1e9 AS gb_per_s, copy_count AS copies, bytes / 1e6 AS mb
-    FROM ({_SUMMED})
-    WHERE bytes_per_s IS NOT NULL
-"""
-_SETS = """
-    SELECT memory, sum(set_count)::BIGINT AS set_count, sum(bytes)::BIGINT AS bytes,
-        sum(total_ns)::BIGINT AS total_ns
-    FROM memory_set_summary
-    GROUP BY memory
-    ORDER BY total_ns DESC, memory
-"""
+VIEWS = ("memory_copy_summary", "memory_set_summary")
+
+COPY_SQL = """SELECT
+    kind,
+    source_memory,
+    destination_memory,
+    sum(total_ns)::BIGINT AS total_ns,
+    share_of(sum(total_ns), max(sum(total_ns)) OVER ()) AS bar_share,
+    sum(bytes)::BIGINT AS bytes,
+    share_of(sum(bytes) * 1e9, sum(total_ns)) AS bytes_per_s,
+    min(bytes_per_s) AS lowest_bytes_per_s,
+    max(bytes_per_s) AS highest_bytes_per_s,
+    sum(copy_count)::BIGINT AS copy_count,
+    count(*) AS device_count,
+    min(min_bytes) AS min_bytes,
+    max(max_bytes) AS max_bytes
+FROM memory_copy_summary
+GROUP BY kind, source_memory, destination_memory
+ORDER BY total_ns DESC, kind, source_memory, destination_memory"""
+
+SET_SQL = """SELECT
+    memory,
+    sum(total_ns)::BIGINT AS total_ns,
+    sum(bytes)::BIGINT AS bytes,
+    sum(set_count)::BIGINT AS set_count,
+    count(*) AS device_count
+FROM memory_set_summary
+GROUP BY memory
+ORDER BY total_ns DESC, memory"""
 
 
 def section(connection: duckdb.DuckDBPyConnection) -> Section:
-    copies = table(connection, _SUMMED, "Memory copies, all devices together")
-    sets = table(connection, _SETS, "Memory sets, all devices together")
+    copies = table(
+        connection,
+        "copies",
+        Source("memory_copy_summary", COPY_SQL),
+        "Copies by direction and memory, over all devices",
+        {"total_ns": "bar_share"},
+    )
+    sets = table(
+        connection,
+        "sets",
+        Source("memory_set_summary", SET_SQL),
+        "Memory sets, over all devices",
+    )
+    tables = tuple(made for made in (copies, sets) if made is not None)
     return Section(
-        key="copies",
-        title="Memory copies",
-        lead="Bandwidth is bytes / time of the copies, by direction and kind of memory. Small "
-        "copies are bound by latency, not by the link. Pageable memory is copied by way of a "
-        "buffer of the driver.",
-        view=VIEW,
-        tables=[part for part in (copies, sets) if part.total],
-        charts=[_chart(connection)] if copies.total else [],
-        empty="No memory copies were captured.",
+        "copies",
+        "Copies",
+        "Copies by direction and kind of memory. bytes per s: sum of sizes / sum of durations; "
+        "lowest and highest are of single devices. Pageable host memory is slower than pinned.",
+        tables=tables,
+        empty=""
+        if tables
+        else "No memory copies or sets were captured; capture with 'nsys profile --trace=cuda'.",
     )
-
-
-def _chart(connection: duckdb.DuckDBPyConnection) -> Chart:
-    chart = (
-        alt.Chart(frame(connection, _BARS), height=alt.Step(ROW_HEIGHT))
-        .mark_bar(color=EXPOSED_MEMORY, height=ROW_HEIGHT - 8)
-        .encode(
-            y=alt.Y("series:N", sort=None, title=None, axis=alt.Axis(labelLimit=260)),
-            x=alt.X("gb_per_s:Q", title="GB/s"),
-            tooltip=[
-                "series:N",
-                alt.Tooltip("gb_per_s:Q", format=",.2f", title="GB/s"),
-                alt.Tooltip("copies:Q", format=","),
-                alt.Tooltip("mb:Q", format=",.3f", title="MB"),
-            ],
-        )
-        .properties(width="container")
-    )
-    return Chart(specification(chart), "Bars: bandwidth of memory copies by kind")

@@ -1,85 +1,121 @@
-"""The numbers at the top of the page."""
+"""The run at a glance."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import duckdb
+from pipeline.report.section import NO_GPU, Figure, Section
 
-from pipeline import units
-from pipeline.report.section import one
+if TYPE_CHECKING:
+    import duckdb
+
+VIEWS = ("run_summary", "nccl_time_share", "kernel_gap_summary")
+
+RUN_SQL = "FROM run_summary"
+
+SPREAD_SQL = """SELECT name, min(value) AS lowest, median(value) AS middle, max(value) AS highest
+FROM (
+    UNPIVOT (
+        SELECT
+            span_ns::DOUBLE AS span_ns, busy_share, idle_share, exposed_communication_share,
+            communication_share, nccl_share_of_kernel_time
+        FROM nccl_time_share
+    ) ON COLUMNS(*) INTO NAME name VALUE value
+    UNION ALL
+    UNPIVOT (
+        SELECT gap_share, gap_count::DOUBLE AS gap_count FROM kernel_gap_summary
+    ) ON COLUMNS(*) INTO NAME name VALUE value
+)
+GROUP BY name
+ORDER BY name"""
+
+PER_DEVICE = (
+    (
+        "exposed_communication_share",
+        "Exposed communication",
+        "nccl_time_share",
+        "Communication with no compute beside it / span.",
+    ),
+    (
+        "communication_share",
+        "Communication",
+        "nccl_time_share",
+        "Union of communication kernels, hidden or not / span.",
+    ),
+    (
+        "nccl_share_of_kernel_time",
+        "NCCL share of kernel time",
+        "nccl_time_share",
+        "Sum of communication kernels / sum of all kernels; what kernel summaries print.",
+    ),
+    ("busy_share", "Busy", "nccl_time_share", "Union of all activity / span."),
+    ("idle_share", "Idle", "nccl_time_share", "(span - union of all activity) / span."),
+    (
+        "gap_share",
+        "In gaps",
+        "kernel_gap_summary",
+        "Idle intervals of at least kernel_gap_ns / span of the GPU.",
+    ),
+    (
+        "gap_count",
+        "Gaps per GPU",
+        "kernel_gap_summary",
+        "Idle intervals of at least kernel_gap_ns.",
+    ),
+    (
+        "span_ns",
+        "Span",
+        "nccl_time_share",
+        "First start to last end of a device's activity: the denominator of the shares of span.",
+    ),
+)
 
 
-@dataclass(frozen=True)
-class Headline:
-    """One number: its name, its text, what spreads around it, and the view it is from."""
-
-    name: str
-    text: str
-    spread: str
-    view: str
-
-
-_OVER_DEVICES = """
-    SELECT {columns}
-    FROM page.nccl_time_share
-"""
-# column -> name; the median over devices is shown with the least and the most.
-_DEVICE_NUMBERS = {
-    "span_ns": "span",
-    "busy_share": "busy",
-    "exposed_communication_share": "exposed communication / span",
-    "communication_share": "communication / span",
-    "nccl_share_of_kernel_time": "NCCL / kernel time",
-    "overlap_share": "communication hidden",
-    "idle_share": "idle",
-}
-_GAPS = "SELECT sum(gap_count)::BIGINT, sum(gap_ns)::BIGINT FROM page.kernel_gap_summary"
-_RUN = """
-    SELECT device_count, host_count, rank_count, world_size, source_count, refused_count,
-        incomplete_count, warning_count, start_utc_ns
-    FROM run_summary
-"""
-
-
-def headlines(connection: duckdb.DuckDBPyConnection) -> list[Headline]:
-    """The headline numbers of the one run in sight; none without GPU activity."""
-    columns = ", ".join(f"median({c}), min({c}), max({c})" for c in _DEVICE_NUMBERS)
-    row = one(connection, _OVER_DEVICES.format(columns=columns))
-    if row[0] is None:
-        return []
-    found = []
-    for i, (column, name) in enumerate(_DEVICE_NUMBERS.items()):
-        middle, least, most = row[3 * i : 3 * i + 3]
-        shown = [units.show(column, value) for value in (middle, least, most)]
-        spread = "" if shown[1] == shown[2] else f"{shown[1]} to {shown[2]}"
-        found.append(Headline(name, shown[0], spread, "nccl_time_share"))
-    gap_count, gap_ns = one(connection, _GAPS)
-    found.append(
-        Headline(
-            "gaps",
-            units.show("gap_count", gap_count),
-            f"{units.show('gap_ns', gap_ns)} over all GPUs",
-            "kernel_gap_summary",
-        )
+def section(connection: duckdb.DuckDBPyConnection) -> Section:
+    result = connection.execute(RUN_SQL)
+    columns = [name for name, *_ in result.description or ()]
+    run = dict(zip(columns, result.fetchall()[0], strict=True))
+    spreads = {name: spread for name, *spread in connection.execute(SPREAD_SQL).fetchall()}
+    has_gpu = "span_ns" in spreads
+    return Section(
+        name="headline",
+        title="Headline",
+        explanation=(
+            "First row: the median over the devices, and below it the lowest and the highest. "
+            "Shares are of the device's span, save NCCL share of kernel time. Second row: how "
+            "complete the run is."
+            if has_gpu
+            else "How complete the run is; Sources lists the files."
+        ),
+        figures=(
+            *(
+                Figure(label, name, spreads[name][1], view, meaning, *spreads[name][::2])
+                for name, label, view, meaning in PER_DEVICE
+                if name in spreads
+            ),
+            *_run_figures(run),
+        ),
+        notes=() if has_gpu else (NO_GPU,),
+        sql=f"{SPREAD_SQL};\n\n{RUN_SQL}",
     )
-    return found
 
 
-def trust_line(connection: duckdb.DuckDBPyConnection) -> str:
-    """How far the page can be trusted: who is present, what is missing."""
-    devices, hosts, ranks, world, sources, refused, incomplete, warnings, start = one(
-        connection, _RUN
+def _run_figures(run: dict[str, Any]) -> tuple[Figure, ...]:
+    def figure(column: str, label: str, meaning: str, of: object = None) -> Figure:
+        return Figure(label, column, run[column], "run_summary", meaning, of=of)
+
+    return (
+        figure("device_count", "GPUs", "GPUs that traced processes used."),
+        figure(
+            "rank_count",
+            "Ranks present" if run["world_size"] is None else "Ranks of world size",
+            "Ranks that the files name, of the ranks that the job's environment says.",
+            run["world_size"],
+        ),
+        figure("host_count", "Hosts", "Hosts that the files name."),
+        figure("source_count", "Files stored", "Source files in the store, incomplete or not."),
+        figure("refused_count", "Files refused", "Source files that could not be read."),
+        figure("incomplete_count", "Incomplete", "Files stored that are not whole."),
+        figure("warning_count", "Warnings", "Warnings about the files; see Sources."),
+        figure("row_count", "Rows", "Rows stored, all tables together."),
     )
-    present = f"{ranks} of {world} ranks" if world else f"{ranks} ranks known"
-    parts = [
-        f"{devices} GPUs used",
-        present,
-        f"{hosts} hosts",
-        f"{sources} files stored",
-        *([f"{refused} refused"] if refused else []),
-        *([f"{incomplete} incomplete"] if incomplete else []),
-        *([f"{warnings} warnings"] if warnings else []),
-        *([f"captured {units.utc(start)}"] if start is not None else []),
-    ]
-    return " · ".join(parts)

@@ -1,78 +1,99 @@
-"""Kernels by the time they took, over all devices of the run."""
+"""Which kernels the time went to."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import altair as alt
-import duckdb
 
-from pipeline.report.charts import CLASSES, ROW_HEIGHT, share_axis, specification
-from pipeline.report.section import Chart, Section, frame, table
+from pipeline.report import charts
+from pipeline.report.section import Chart, Section, Source, fetch, table
 
-VIEW = "top_kernel"
+if TYPE_CHECKING:
+    import duckdb
+    import polars as pl
 
-_SUMMED = """
-    SELECT name, class, any_value(short_name) AS short_name,
-        sum(kernel_count)::BIGINT AS kernel_count, sum(total_ns)::BIGINT AS total_ns,
-        share_of(sum(total_ns), (SELECT sum(total_ns) FROM page.top_kernel)) AS kernel_time_share,
-        min(min_ns) AS min_ns, max(max_ns) AS max_ns, count(*) AS device_count
-    FROM page.top_kernel
-    GROUP BY name, class
-"""
-_TABLE = f"""
-    SELECT name, class, kernel_count, total_ns, kernel_time_share, min_ns, max_ns, device_count
-    FROM ({_SUMMED})
-    ORDER BY total_ns DESC, name
-"""
-_BARS = f"""
-    SELECT row_number() OVER (ORDER BY total_ns DESC, name) AS place,
-        coalesce(short_name, left(name, 60)) AS short, left(name, 200) AS name, class,
-        kernel_time_share AS share, total_ns / 1e6 AS ms, kernel_count AS executions
-    FROM ({_SUMMED})
-    ORDER BY total_ns DESC, name
-    LIMIT 15
-"""
+VIEWS = ("top_kernel",)
+
+CHART_SQL = """SELECT
+    class,
+    sum(kernel_count)::BIGINT AS kernel_count,
+    sum(total_ns)::BIGINT AS total_ns,
+    share_of(sum(total_ns), sum(sum(total_ns)) OVER ()) AS kernel_time_share
+FROM top_kernel
+GROUP BY class
+ORDER BY total_ns DESC, class"""
+
+TABLE_SQL = """SELECT
+    name,
+    class,
+    share_of(sum(total_ns), sum(sum(total_ns)) OVER ()) AS kernel_time_share,
+    sum(total_ns)::BIGINT AS total_ns,
+    sum(kernel_count)::BIGINT AS kernel_count,
+    count(*) AS device_count,
+    min(min_ns) AS min_ns,
+    min(median_ns) AS lowest_median_ns,
+    max(median_ns) AS highest_median_ns,
+    max(p99_ns) AS highest_p99_ns,
+    max(max_ns) AS max_ns
+FROM top_kernel
+GROUP BY name, class
+ORDER BY total_ns DESC, name, class"""
 
 
 def section(connection: duckdb.DuckDBPyConnection) -> Section:
-    rows = table(connection, _TABLE, "Kernels by total time, all devices together")
-    return Section(
-        key="kernels",
-        title="Top kernels",
-        lead="Sum of the durations of a kernel / sum of all kernels' durations, over all devices. "
-        "Streams that overlap count twice, so this is a share of kernel time, not of the step.",
-        view=VIEW,
-        tables=[rows] if rows.total else [],
-        charts=[_chart(connection)] if rows.total else [],
-        empty="No kernels were captured.",
+    title, explanation = (
+        "Top kernels",
+        "Kernels by the sum of their durations over all devices; streams count twice where they "
+        "overlap. kernel time share: that sum / the sum of all kernels. Medians and the 99th "
+        "percentile are of the device on which they are lowest or highest.",
     )
+    top = table(
+        connection,
+        "top_kernels",
+        Source("top_kernel", TABLE_SQL),
+        "Kernels by total time",
+        {"kernel_time_share": "kernel_time_share"},
+    )
+    if top is None:
+        empty = "No kernels were captured; capture with 'nsys profile --trace=cuda'."
+        return Section("top_kernels", title, explanation, empty=empty)
+    chart = Chart(
+        "kernel_class",
+        "Kernel time by class",
+        "Bars, one per class of kernel: its share of the sum of all kernels' durations.",
+        Source("top_kernel", CHART_SQL),
+        draw(fetch(connection, CHART_SQL)),
+    )
+    return Section("top_kernels", title, explanation, charts=(chart,), tables=(top,))
 
 
-def _chart(connection: duckdb.DuckDBPyConnection) -> Chart:
-    chart = (
-        alt.Chart(frame(connection, _BARS), height=alt.Step(ROW_HEIGHT))
-        .transform_calculate(label="datum.place + '. ' + datum.short")
-        .mark_bar(height=ROW_HEIGHT - 8)
-        .encode(
-            y=alt.Y(
-                "label:N",
-                sort=alt.SortField("place"),
-                title=None,
-                axis=alt.Axis(labelLimit=320),
+def draw(frame: pl.DataFrame) -> dict[str, object]:
+    frame = charts.shown(frame, "kernel_time_share", "total_ns", "kernel_count")
+    base = alt.Chart(frame).encode(
+        y=charts.rows(frame, "class"),
+        x=alt.X("kernel_time_share:Q", axis=charts.share_axis("share of kernel time")),
+        tooltip=[
+            alt.Tooltip("class:N"),
+            alt.Tooltip("kernel_time_share_text:N", title="share of kernel time"),
+            alt.Tooltip("total_ns_text:N", title="total"),
+            alt.Tooltip("kernel_count_text:N", title="kernels"),
+        ],
+    )
+    bars = base.mark_bar(height={"band": 0.66}).encode(
+        color=alt.Color(
+            "class:N",
+            legend=None,
+            scale=alt.Scale(
+                domain=frame.get_column("class").to_list(),
+                range=[
+                    charts.COMMUNICATION if name == "communication" else charts.COMPUTE
+                    for name in frame.get_column("class")
+                ],
             ),
-            x=alt.X("share:Q", axis=share_axis("share of kernel time")),
-            color=alt.Color(
-                "class:N",
-                scale=alt.Scale(domain=list(CLASSES), range=list(CLASSES.values())),
-                legend=alt.Legend(orient="top", title=None, columns=5),
-            ),
-            tooltip=[
-                "name:N",
-                "class:N",
-                alt.Tooltip("share:Q", format=".2%"),
-                alt.Tooltip("ms:Q", format=",.3f"),
-                alt.Tooltip("executions:Q", format=","),
-            ],
         )
-        .properties(width="container")
     )
-    return Chart(specification(chart), "Bars: the kernels that took most time, by class")
+    texts = base.mark_text(align="left", dx=5, fontSize=11, color="var(--muted)").encode(
+        text="total_ns_text:N"
+    )
+    return charts.spec(alt.layer(bars, texts), charts.ROW_HEIGHT * frame.height)

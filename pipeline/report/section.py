@@ -1,97 +1,149 @@
-"""What a section is: a title, one sentence on what its numbers mean, a table, perhaps a chart.
+"""What a section is made of: tables, charts and headline figures, each with its source.
 
-A section computes nothing. Its numbers are rows of SQL over the views, its chart is a Vega-Lite
-specification over such rows, and scaling for people is left to :mod:`pipeline.units`.
+A section is a module with ``VIEWS``, the views it reads, and ``section(connection)``. It asks
+SQL for exactly what it shows; nothing here or in it calculates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-from pipeline import units
 
 if TYPE_CHECKING:
     import duckdb
     import polars as pl
 
-# Longer tables are cut; what was cut is said, with the query that shows it.
-MOST_ROWS = 40
+Spec = dict[str, Any]
 
-# How a device is called, in SQL over any view that has these columns.
-DEVICE_NAME = """
-    coalesce('rank ' || rank, 'process ' || process)
-    || CASE WHEN host IS NULL THEN '' ELSE ' on ' || host END
-    || ', GPU ' || device_id
-"""
+# More rows than a person reads; the rest is one query away.
+ROWS_SHOWN = 50
+# More rows of devices than a screen holds; beyond, these many are drawn (see DRAWN_DEVICES).
+DEVICES_DRAWN = 32
+
+NO_GPU = "No GPU activity was captured."
+COLLECT_GPU = "No GPU activity was captured; capture with 'nsys profile --trace=cuda,nvtx'."
+
+# One readable name for each device, as short as the run allows.
+LABELLED_DEVICES = """labelled_device AS (
+    SELECT
+        d.source_id,
+        d.process,
+        d.device_id,
+        row_number() OVER (
+            ORDER BY d.rank, d.host, f.path, d.process, d.device_id
+        ) AS position,
+        CASE
+            WHEN d.rank IS NOT NULL AND count(*) OVER (PARTITION BY d.rank) = 1
+                THEN 'rank ' || d.rank
+            WHEN count(*) OVER (PARTITION BY d.host, d.device_id) = 1
+                THEN concat_ws(' ', 'rank ' || d.rank, d.host, 'device ' || d.device_id)
+            ELSE concat_ws(' ', f.path, 'device ' || d.device_id,
+                CASE WHEN count(*) OVER (PARTITION BY d.source_id, d.device_id) > 1
+                    THEN 'process ' || d.process END)
+        END AS device
+    FROM traced_device AS d
+    JOIN source_file AS f USING (run_id, source_id)
+)"""
+
+# Every device where they fit, else some of them: evenly spaced in the order of busy_share.
+DRAWN_DEVICES = f"""{LABELLED_DEVICES},
+ordered AS (
+    SELECT l.*, ntile({DEVICES_DRAWN}) OVER (ORDER BY t.busy_share, l.position) AS tile
+    FROM labelled_device AS l
+    JOIN nccl_time_share AS t USING (source_id, process, device_id)
+),
+drawn_device AS (
+    SELECT unnest(arg_max(ordered, position)) FROM ordered GROUP BY tile
+)"""
 
 
 @dataclass(frozen=True)
-class Chart:
-    """A Vega-Lite specification and what it shows, for those who cannot see it."""
+class Source:
+    """Where numbers come from: the view to name, and the SELECT that was drawn."""
 
-    spec: dict[str, Any]
-    alt: str
+    view: str
+    sql: str
 
 
 @dataclass(frozen=True)
 class Table:
-    """Columns and raw rows of a table; ``total`` is the count of rows before it was cut."""
+    """Rows for a person; ``columns`` are the names of the SELECT, which carry the units.
 
-    columns: Sequence[str]
-    rows: Sequence[Sequence[object]]
-    total: int
-    caption: str = ""
+    ``bars`` maps a column to the one that says how long its bar is, from 0 to 1.
+    """
 
-    def cells(self) -> list[list[str]]:
-        """The rows as people read them."""
-        return [
-            [units.show(c, v) for c, v in zip(self.columns, row, strict=True)] for row in self.rows
-        ]
+    name: str
+    caption: str
+    source: Source
+    columns: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+    row_count: int
+    bars: Mapping[str, str]
 
-    def headings(self) -> list[str]:
-        return [units.heading(column) for column in self.columns]
 
-    def is_number(self) -> list[bool]:
-        """Whether a column is set to the right."""
-        return [
-            any(isinstance(row[i], int | float) for row in self.rows)
-            for i in range(len(self.columns))
-        ]
+@dataclass(frozen=True)
+class Chart:
+    """A Vega-Lite chart; ``alt`` says in words what it shows. Two narrow ones share a line."""
+
+    name: str
+    caption: str
+    alt: str
+    source: Source
+    spec: Spec
+    is_narrow: bool = False
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number of the headline: its middle over the devices, and its range."""
+
+    label: str
+    column: str
+    value: object
+    view: str
+    meaning: str
+    lowest: object = None
+    highest: object = None
+    of: object = None
 
 
 @dataclass(frozen=True)
 class Section:
-    """One part of a page. ``empty`` says what to collect when there is nothing to show."""
+    """``empty`` is set when there is no data: what to collect, in one sentence.
 
-    key: str
+    ``sql`` is the source of ``figures``; charts and tables have their own.
+    """
+
+    name: str
     title: str
-    lead: str
-    view: str
-    tables: Sequence[Table] = ()
-    charts: Sequence[Chart] = ()
-    notes: Sequence[str] = field(default_factory=tuple)
+    explanation: str
+    figures: tuple[Figure, ...] = ()
+    charts: tuple[Chart, ...] = ()
+    tables: tuple[Table, ...] = ()
+    notes: tuple[str, ...] = ()
     empty: str = ""
+    sql: str = ""
+
+
+def fetch(connection: duckdb.DuckDBPyConnection, sql: str) -> pl.DataFrame:
+    frame: pl.DataFrame = connection.sql(sql).pl()
+    return frame
 
 
 def table(
-    connection: duckdb.DuckDBPyConnection, sql: str, caption: str = "", most: int = MOST_ROWS
-) -> Table:
-    """The result of a SELECT, cut to ``most`` rows."""
-    result = connection.execute(sql)
-    columns = [name for name, *_ in result.description or []]
-    rows = result.fetchall()
-    return Table(columns, rows[:most], len(rows), caption)
-
-
-def frame(connection: duckdb.DuckDBPyConnection, sql: str) -> pl.DataFrame:
-    """The result of a SELECT as a frame for a chart."""
-    result: pl.DataFrame = connection.sql(sql).pl()
-    return result
-
-
-def one(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[Any, ...]:
-    """The only row of a SELECT."""
-    (row,) = connection.execute(sql).fetchall()
-    return row
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    source: Source,
+    caption: str,
+    bars: Mapping[str, str] | None = None,
+) -> Table | None:
+    """The first rows of the source's SELECT, and how many there are; None when there are none."""
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE shown AS {source.sql}")
+    counted = connection.execute("SELECT count(*) FROM shown").fetchone()
+    result = connection.execute(f"FROM shown LIMIT {ROWS_SHOWN}")
+    columns = tuple(column for column, *_ in result.description or ())
+    rows = tuple(result.fetchall())
+    if counted is None or not rows:
+        return None
+    return Table(name, caption, source, columns, rows, counted[0], bars or {})

@@ -1,97 +1,148 @@
-"""Where each device's time went, exclusively."""
+"""Where each device's span went."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import altair as alt
-import duckdb
 
-from pipeline.report.charts import ROW_HEIGHT, SPLIT, share_axis, specification
-from pipeline.report.section import DEVICE_NAME, MOST_ROWS, Chart, Section, frame, one, table
+from pipeline import units
+from pipeline.report import charts
+from pipeline.report.section import (
+    COLLECT_GPU,
+    DRAWN_DEVICES,
+    LABELLED_DEVICES,
+    Chart,
+    Section,
+    Source,
+    fetch,
+    table,
+)
 
-VIEW = "nccl_time_share"
+if TYPE_CHECKING:
+    import duckdb
+    import polars as pl
 
-# The devices with the most exposed communication and idle time first: those are looked for.
-_SPLIT = f"""
-    WITH device AS (
-        SELECT *, {DEVICE_NAME} AS device,
-            row_number() OVER (
-                ORDER BY exposed_communication_share + idle_share DESC, host, rank, device_id
-            ) AS place
-        FROM page.nccl_time_share
-    )
-    SELECT device, place, part, share, dur_ns / 1e6 AS ms
-    FROM device, LATERAL (VALUES
-        ('compute', share_of(compute_ns, span_ns), compute_ns),
-        ('exposed communication', exposed_communication_share, exposed_communication_ns),
-        ('exposed memory', share_of(exposed_memory_ns, span_ns), exposed_memory_ns),
-        ('idle', idle_share, idle_ns)
-    ) AS p(part, share, dur_ns)
-    WHERE place <= {MOST_ROWS}
-    ORDER BY place, part
-"""
-_TABLE = f"""
-    SELECT {DEVICE_NAME} AS device, span_ns, busy_share,
-        share_of(compute_ns, span_ns) AS compute_share, communication_share,
-        exposed_communication_share, overlap_share,
-        share_of(exposed_memory_ns, span_ns) AS exposed_memory_share, idle_share,
-        nccl_share_of_kernel_time, kernel_count, nccl_count
-    FROM page.nccl_time_share
-    ORDER BY exposed_communication_share + idle_share DESC, host, rank, device_id
-"""
-_GRAPH = "SELECT coalesce(sum(graph_ns), 0) FROM page.nccl_time_share"
+VIEWS = ("traced_device", "nccl_time_share")
+
+CHART_SQL = f"""WITH {DRAWN_DEVICES},
+part AS (
+    SELECT d.position, d.device, t.span_ns, unnest([
+        {{'part_position': 1, 'part': 'compute', 'part_ns': t.compute_ns - t.overlap_ns}},
+        {{'part_position': 2, 'part': 'compute with communication beside it',
+            'part_ns': t.overlap_ns}},
+        {{'part_position': 3, 'part': 'exposed communication',
+            'part_ns': t.exposed_communication_ns}},
+        {{'part_position': 4, 'part': 'exposed memory', 'part_ns': t.exposed_memory_ns}},
+        {{'part_position': 5, 'part': 'idle', 'part_ns': t.idle_ns}}
+    ], recursive := true)
+    FROM nccl_time_share AS t
+    JOIN drawn_device AS d USING (source_id, process, device_id)
+)
+SELECT device, part_position, part, share_of(part_ns, span_ns) AS part_share, part_ns
+FROM part
+ORDER BY position, part_position"""
+
+TABLE_SQL = f"""WITH {LABELLED_DEVICES}
+SELECT
+    d.device,
+    t.span_ns,
+    t.compute_ns,
+    t.overlap_ns,
+    t.exposed_communication_ns,
+    t.exposed_memory_ns,
+    t.idle_ns,
+    t.busy_share,
+    t.graph_ns
+FROM nccl_time_share AS t
+JOIN labelled_device AS d USING (source_id, process, device_id)
+ORDER BY d.position"""
+
+GRAPH_SQL = """SELECT
+    count(*) FILTER (graph_ns > 0) AS graph_device_count,
+    max(share_of(graph_ns, span_ns)) AS graph_share
+FROM nccl_time_share"""
+
+PARTS = {
+    "compute": charts.COMPUTE,
+    "compute with communication beside it": charts.OVERLAP,
+    "exposed communication": charts.COMMUNICATION,
+    "exposed memory": charts.MEMORY,
+    "idle": charts.IDLE,
+}
 
 
 def section(connection: duckdb.DuckDBPyConnection) -> Section:
-    rows = table(connection, _TABLE, "Shares of the span, per device and process")
-    notes = []
-    (graph_ns,) = one(connection, _GRAPH)
-    if graph_ns:
-        notes.append(
-            "CUDA graphs were recorded as a whole. Their time counts as compute, although it may "
-            "hold communication that the capture does not show; capture with "
-            "--cuda-graph-trace=node to see inside."
-        )
+    source = Source("nccl_time_share", TABLE_SQL)
+    split = table(connection, "time_split", source, "Time split, device by device")
+    made = Section(
+        name="time_split",
+        title="Time split",
+        explanation=(
+            "Each device's span, cut into parts that do not overlap and sum to it. Compute is "
+            "every kernel other than communication; communication is exposed where no compute "
+            "runs beside it; memory is exposed where no kernel runs beside a copy or set."
+        ),
+        empty=COLLECT_GPU,
+    )
+    if split is None:
+        return made
+    frame = fetch(connection, CHART_SQL)
+    chart = Chart(
+        name="time_split",
+        caption="Share of span by device",
+        alt="Stacked bars, one per device: the shares of its span in compute, compute with "
+        "communication beside it, exposed communication, exposed memory and idle. "
+        "The table below holds the times.",
+        source=Source("nccl_time_share", CHART_SQL),
+        spec=draw(frame),
+    )
     return Section(
-        key="time-split",
-        title="Time split per device",
-        lead="Compute (with or without communication beside it), exposed communication, exposed "
-        "memory operations and idle, each divided by the device's span from the first start to "
-        "the last end of its activity. The four add up to the span to the nanosecond.",
-        view=VIEW,
-        tables=[rows] if rows.total else [],
-        charts=[_chart(connection)] if rows.total else [],
-        notes=notes,
-        empty="No GPU activity was captured: collect with 'nsys profile --trace=cuda,nvtx' around "
-        "the processes that use the GPU.",
+        name=made.name,
+        title=made.title,
+        explanation=made.explanation,
+        charts=(chart,),
+        tables=(split,),
+        notes=_graph_notes(connection),
     )
 
 
-def _chart(connection: duckdb.DuckDBPyConnection) -> Chart:
-    data = frame(connection, _SPLIT)
+def draw(frame: pl.DataFrame) -> dict[str, object]:
+    frame = charts.shown(frame, "part_share", "part_ns")
     chart = (
-        alt.Chart(data, height=alt.Step(ROW_HEIGHT))
-        .mark_bar(height=ROW_HEIGHT - 6)
+        alt.Chart(frame)
+        .mark_bar(height={"band": 0.72})
         .encode(
-            y=alt.Y("device:N", sort=alt.SortField("place"), title=None),
+            y=charts.rows(frame, "device"),
             x=alt.X(
-                "share:Q",
-                stack="zero",
-                scale=alt.Scale(domain=[0, 1]),
-                axis=share_axis("share of span"),
+                "part_share:Q",
+                scale=alt.Scale(domain=[0, 1], nice=False),
+                axis=charts.share_axis("share of span"),
             ),
             color=alt.Color(
                 "part:N",
-                scale=alt.Scale(domain=list(SPLIT), range=list(SPLIT.values())),
-                legend=alt.Legend(orient="top", title=None),
+                title=None,
+                scale=alt.Scale(domain=list(PARTS), range=list(PARTS.values())),
             ),
-            order=alt.Order("part:N"),
+            order=alt.Order("part_position:Q"),
             tooltip=[
-                "device:N",
-                "part:N",
-                alt.Tooltip("share:Q", format=".2%"),
-                alt.Tooltip("ms:Q", format=",.3f", title="ms"),
+                alt.Tooltip("device:N"),
+                alt.Tooltip("part:N"),
+                alt.Tooltip("part_share_text:N", title="share of span"),
+                alt.Tooltip("part_ns_text:N", title="time"),
             ],
         )
-        .properties(width="container")
     )
-    return Chart(specification(chart), "Stacked bars: the exclusive time split of each device")
+    return charts.spec(chart, charts.ROW_HEIGHT * frame.get_column("device").n_unique())
+
+
+def _graph_notes(connection: duckdb.DuckDBPyConnection) -> tuple[str, ...]:
+    ((devices, share),) = connection.execute(GRAPH_SQL).fetchall()
+    if not devices:
+        return ()
+    return (
+        f"CUDA graphs were recorded as a whole on {units.count(devices)} of the devices, up to "
+        f"{units.share(share)} of a span (graph_ns). Graph time is counted as compute and may "
+        "hold communication that the capture does not show; capture with "
+        "'--cuda-graph-trace=node' to see inside.",
+    )

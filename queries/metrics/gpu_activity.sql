@@ -29,8 +29,9 @@ WITH span AS (
 extent AS (
     SELECT
         *,
-        greatest(1, ceil(span_ns / threshold_of('activity_window_count')))::BIGINT
-            AS width_ns
+        greatest(
+            1, ceil(span_ns / greatest(1, threshold_of('activity_window_count')))
+        )::BIGINT AS width_ns
     FROM span
 ),
 covered AS (

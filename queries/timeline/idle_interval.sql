@@ -10,11 +10,13 @@
 -- after_kind   Kind of the activity after.
 -- after_name_id  Its kernel name, NULL unless a kernel.
 -- after_detail  Its direction, NULL unless a copy.
+-- Of activities that start at one time the shortest comes first, so that the order of the
+-- input decides nothing.
 WITH ordered AS (
     SELECT
         gpu_key, device_key, start_ns, kind, name_id, detail,
         max(end_ns) OVER (
-            PARTITION BY gpu_key ORDER BY start_ns
+            PARTITION BY gpu_key ORDER BY start_ns, end_ns, name_id, device_key
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS covered_until
     FROM activity

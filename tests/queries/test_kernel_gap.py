@@ -76,6 +76,15 @@ def test_two_that_start_at_once_end_one_gap(trace: Trace) -> None:
     assert trace.ask(GAPS) == [(100, 20_100, 20_000)]
 
 
+def test_which_of_them_is_named_does_not_depend_on_the_order_of_rows(trace: Trace) -> None:
+    for device_id, names in enumerate((("one", "other"), ("other", "one"))):
+        trace.kernel(0, 100, device_id=device_id)
+        for name in names:
+            trace.kernel(20_100, 20_200, name, device_id=device_id)
+    ((first,), (second,)) = trace.ask("SELECT after_name FROM kernel_gap ORDER BY device_id")
+    assert first == second
+
+
 def test_work_of_another_process_on_the_same_gpu_closes_the_gap(trace: Trace) -> None:
     trace.device(1, gpu_id="shared")
     trace.device(2, gpu_id="shared")

@@ -478,7 +478,7 @@ def test_a_local_rank_in_the_name_is_no_rank(made: Made) -> None:
 
 
 def test_device_environment_and_settings(made: Made) -> None:
-    values = "PATH=/bin:/x;RANK=3;WEIRD=a;b=c;NCCL_DEBUG=INFO;NCCL_DEBUG_FILE=/home/a/log;SECRET=s"
+    values = "PATH=/bin:/x;RANK=3;WEIRD=a;b=c;NCCL_DEBUG=INFO;NCCL_DEBUG_FILE=/data/a/log;SECRET=s"
     system = [
         {"name": "DeviceEnvironment", "value": values},
         {"name": "Hostname", "value": "node-a"},
@@ -538,8 +538,8 @@ def test_numbers_too_large_for_their_column(made: Made, name: str, tables: Any) 
 
 def test_diagnostics_are_told_without_paths(made: Made) -> None:
     said = [
-        {"severity": 2, "text": "cannot open /home/alice/run/x.log: denied"},
-        {"severity": 2, "text": "cannot open /home/alice/run/x.log: denied"},
+        {"severity": 2, "text": "cannot open /data/alice/run/x.log: denied"},
+        {"severity": 2, "text": "cannot open /data/alice/run/x.log: denied"},
         {"severity": 1, "text": "Profiling has started."},
         {"severity": 1, "text": "Some events might be missing."},
     ]
