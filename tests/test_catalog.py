@@ -58,7 +58,13 @@ def test_arrow_schemas_come_from_the_ddl_and_lack_what_the_path_says() -> None:
 
 
 def test_required_columns() -> None:
-    assert catalog.required_columns("kernel") == ("start_ns", "end_ns", "process", "device_id", "name_id")
+    assert catalog.required_columns("kernel") == (
+        "start_ns",
+        "end_ns",
+        "process",
+        "device_id",
+        "name_id",
+    )
     assert catalog.required_columns("setting") == ("name", "value")
 
 
