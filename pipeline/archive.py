@@ -26,6 +26,9 @@ from pipeline.errors import UserError
 
 STORE_MARKER = "tracelake_store.json"
 
+# Whether a file is a trace: the beginning of its content, its plain name, the file on disk.
+IsTrace = Callable[[bytes, str, Path], bool]
+
 _HEAD_BYTES = 4096
 # A zstd block holds up to 128 KiB compressed; less than a block cannot be decompressed.
 _RAW_HEAD_BYTES = 192 * 1024
@@ -89,7 +92,7 @@ def plain_name(name: str) -> str:
     return last
 
 
-def walk(path: Path, is_trace: Callable[[bytes, str], bool], run: str | None) -> Iterator[Found]:
+def walk(path: Path, is_trace: IsTrace, run: str | None) -> Iterator[Found]:
     """Every file under ``path``, in the order of their names.
 
     Runs: a folder directly under ``path`` is a run; where traces (by ``is_trace`` of head and
@@ -160,12 +163,12 @@ def _files_below(folder: Path) -> Iterator[Path]:
                 yield file
 
 
-def _holds_trace(file: Path, is_trace: Callable[[bytes, str], bool]) -> bool:
+def _holds_trace(file: Path, is_trace: IsTrace) -> bool:
     try:
         head = plain_head(_raw_head(file))
     except (OSError, DamagedData):
         head = b""
-    return _archive_kind(head) is None and is_trace(head, plain_name(file.name))
+    return _archive_kind(head) is None and is_trace(head, plain_name(file.name), file)
 
 
 def _raw_head(file: Path) -> bytes:
@@ -249,14 +252,19 @@ def _file(
         return
     opened = _tar_members(file) if kind == "tar" else _zip_members(file)
     stem = archive_stem(file)
+    broken: list[str] = []  # members that could not be fetched: told already
     try:
         for member, length, stream in opened:
             top, slash, rest = member.partition("/")
             member_run = run_of_archive or (top if slash else stem)
             below = rest if slash and run_of_archive is None else member
             member_name = f"{name}!{below}"
-            yield _member(file, stream, member_run, member_name, length, signature, is_named)
+            yield _member(
+                file, stream, member_run, member_name, length, signature, is_named, broken
+            )
     except _ARCHIVE_ERRORS as error:
+        if broken:
+            return
         yield Found(
             label(run_of_archive or stem),
             label(name),
@@ -278,6 +286,7 @@ def _member(
     length: int,
     signature: str,
     is_named: bool,
+    broken: list[str],
 ) -> Found:
     raw = _read_head(stream)
     head, problem = b"", None
@@ -288,9 +297,16 @@ def _member(
 
     def fetch(folder: Path) -> Path:
         handle, copy = tempfile.mkstemp(dir=folder)
-        with os.fdopen(handle, "wb") as out:
-            out.write(raw)
-            shutil.copyfileobj(stream, out, _COPY_BYTES)
+        try:
+            with os.fdopen(handle, "wb") as out:
+                out.write(raw)
+                shutil.copyfileobj(stream, out, _COPY_BYTES)
+        except _ARCHIVE_ERRORS as error:
+            Path(copy).unlink()
+            if isinstance(error, OSError) and error.errno is not None:  # the disk's
+                raise
+            broken.append(name)
+            raise DamagedData(f"damaged archive: {error}") from error
         return Path(copy)
 
     shown = label(f"{file}!{name.rsplit('!', 1)[-1]}")

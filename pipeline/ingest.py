@@ -124,11 +124,21 @@ def _take(
             return False
         done(refuse(found, store, fault))
         return True
+    first = pool.seen.setdefault((found.run_id, found.name), found.shown)
+    if first != found.shown:
+        problem = f"run {found.run_id} has a file of this name already, {first}"
+        fault = UserError(found.shown, problem, "give one of the two a run of its own with --run")
+        done(replace(_outcome("refused", found), fault=fault))
+        return True
     known = store.known(found.run_id, found.name)
     if known and known.stat_signature == found.signature:
         done(_outcome("unchanged", found))
         return True
-    file = found.fetch(fetched.work)
+    try:
+        file = found.fetch(fetched.work)
+    except DamagedData as error:
+        done(refuse(found, store, UserError(found.shown, str(error), "copy it again")))
+        return True
     job = Job(
         found.run_id,
         found.name,
@@ -149,9 +159,13 @@ def _outcome(kind: OutcomeKind, file: Found | Job, detail: str = "") -> Outcome:
 # -- deciding by the beginning of a file ---------------------------------------------------
 
 
-def looks_like_trace(head: bytes, name: str) -> bool:
+def looks_like_trace(head: bytes, name: str, file: Path) -> bool:
     """Whether a file that begins so and is called so is a trace, perhaps a broken one."""
-    return _reader_for(head) is not None or _is_called_trace(name)
+    if _is_called_trace(name):
+        return True
+    # A compressed file is not unpacked for this: its beginning must do.
+    content = file if file.name == name else None
+    return any(reader.recognise(head, content) for reader in READERS)
 
 
 def _reader_for(head: bytes) -> ModuleType | None:
@@ -176,6 +190,8 @@ def _fault_of_head(found: Found) -> UserError | None:
     if _reader_for(found.head) is not None:
         return None
     if found.plain_name.lower().endswith((".nsys-rep", ".qdrep")):
+        if not found.is_named and _has_export(Path(found.shown)):
+            return UserError(found.shown, _NOT_A_TRACE, _KNOWN_TRACES)
         return UserError(
             found.shown,
             "an Nsight Systems report, which only its own tools can read",
@@ -189,6 +205,15 @@ def _fault_of_head(found: Found) -> UserError | None:
             found.shown, problem, "copy it again, or run 'nsys export --type sqlite' again"
         )
     return UserError(found.shown, _NOT_A_TRACE, _KNOWN_TRACES)
+
+
+def _has_export(report: Path) -> bool:
+    """Whether a report's export lies beside it."""
+    try:
+        names = os.listdir(report.parent)
+    except OSError:
+        return False
+    return any(name.startswith(f"{report.stem}.sqlite") for name in names)
 
 
 def refuse(found: Found | Job, store: Store, fault: UserError) -> Outcome:
@@ -336,6 +361,8 @@ class _Pool:
         self._first: Job | None = None
         self._executor: ProcessPoolExecutor | None = None
         self._running: dict[Future[Outcome], Job] = {}
+        # Files of this batch by run and name: two of one name would replace each other.
+        self.seen: dict[tuple[str, str], str] = {}
 
     def __enter__(self) -> _Pool:
         return self

@@ -198,8 +198,13 @@ class Store:
 
     @contextmanager
     def _commit_lock(self) -> Iterator[None]:
-        (self.root / ".staging").mkdir(exist_ok=True)
-        lock = os.open(self.root / ".staging" / ".commit", os.O_CREAT | os.O_RDWR, 0o644)
+        try:
+            (self.root / ".staging").mkdir(exist_ok=True)
+            lock = os.open(self.root / ".staging" / ".commit", os.O_CREAT | os.O_RDWR, 0o644)
+        except OSError as error:
+            raise UserError(
+                str(self.root), f"cannot be written: {error.strerror}", "name another with --store"
+            ) from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield

@@ -38,7 +38,7 @@ PACK: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def is_trace(head: bytes, name: str) -> bool:
+def is_trace(head: bytes, name: str, file: Path) -> bool:
     return head.startswith(b"trace") or name.endswith(".trace")
 
 

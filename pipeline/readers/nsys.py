@@ -71,9 +71,20 @@ _NVTX_THREAD_NAME, _NVTX_DOMAIN = 39, 75
 _NVTX_LABELS = labels(*(_NVTX_KINDS.get(i) for i in range(72)))
 
 
-def recognise(head: bytes) -> bool:
-    """Whether a file that begins so may be an export (``read`` decides)."""
-    return head.startswith(b"SQLite format 3\0")
+def recognise(head: bytes, file: Path | None = None) -> bool:
+    """Whether a file that begins so may be an export (``read`` decides).
+
+    Given the uncompressed ``file`` too, other programs' databases are told apart.
+    """
+    if not head.startswith(b"SQLite format 3\0"):
+        return False
+    if file is None:
+        return True
+    try:
+        with SqliteFile(file) as db:
+            return "StringIds" in db.tables
+    except DamagedDatabase:
+        return True  # read says what is wrong
 
 
 def read(path: Path, name: str, pieces: int) -> Recording:
@@ -86,20 +97,32 @@ def read(path: Path, name: str, pieces: int) -> Recording:
     try:
         db = SqliteFile(path)
     except DamagedDatabase as error:
-        raise Refused(f"damaged SQLite file: {error}", _EXPORT_AGAIN) from error
+        raise _damaged(error) from error
     try:
+        if path.stat().st_size % db.page_size:  # SQLite would read zeros for the missing part
+            raise DamagedDatabase("the last page is cut off")
         if not {"id", "value"} <= {c.name for c in db.tables.get("StringIds", ())}:
             raise NotThisFormat("a SQLite database, but not an Nsight Systems export")
         return _Export(db, name, pieces).recording
     except DamagedDatabase as error:
         db.close()
-        raise Refused(f"damaged SQLite file: {error}", _EXPORT_AGAIN) from error
+        raise _damaged(error) from error
     except BaseException:
         db.close()
         raise
 
 
-_EXPORT_AGAIN = "copy it again, or run 'nsys export --type sqlite' on the report again"
+def _damaged(error: DamagedDatabase) -> Refused:
+    way_out = "copy it again, or run 'nsys export --type sqlite' on the report again"
+    return Refused(f"damaged SQLite file: {error}", way_out)
+
+
+def _guarded(batches: Callable[[], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
+    """The same batches; damage that is met only while reading refuses the file."""
+    try:
+        yield from batches()
+    except DamagedDatabase as error:
+        raise _damaged(error) from error
 
 
 class _Export:
@@ -125,14 +148,18 @@ class _Export:
 
     def _plan(self, pieces: int) -> None:
         parts = self.recording.parts
+
+        def add(table: str, batches: Callable[[], Iterator[pa.RecordBatch]]) -> None:
+            parts.append(Part(table, partial(_guarded, batches)))
+
         for table_map in MAPS:
             for piece in self._pieces(table_map.source, pieces):
-                parts.append(Part(table_map.target, partial(self._mapped, table_map, piece)))
+                add(table_map.target, partial(self._mapped, table_map, piece))
         for piece in self._pieces("NVTX_EVENTS", pieces):
-            parts.append(Part("nvtx_range", partial(self._nvtx, piece)))
+            add("nvtx_range", partial(self._nvtx, piece))
         if self.counters.source:
             for piece in self._pieces(self.counters.source, pieces):
-                parts.append(Part("gpu_sample", partial(self._samples, piece)))
+                add("gpu_sample", partial(self._samples, piece))
         closing: Mapping[str, Callable[[], Iterator[Row]]] = {
             "kernel_name": self._kernel_names,
             "api_name": self._api_names,
@@ -143,7 +170,8 @@ class _Export:
             "run": self._run,
         }
         for table, make in closing.items():
-            self.recording.closing_parts.append(Part(table, partial(_batches, table, make)))
+            batches = partial(_guarded, partial(_batches, table, make))
+            self.recording.closing_parts.append(Part(table, batches))
 
     def _pieces(self, source: str, most: int) -> list[Slice]:
         if source not in self.db.tables:
