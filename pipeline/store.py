@@ -31,21 +31,13 @@ from urllib.parse import quote, unquote
 from pipeline import catalog
 from pipeline.archive import STORE_MARKER
 from pipeline.errors import UserError
+from pipeline.parquet import write_parquet
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
 VERSION = 1
-_ROW_GROUP = 262_144
-_ROWS_BUFFERED = 131_072
-# Times and ids that rise steadily: delta coding is both the smallest and the fastest to read.
-_DELTA = frozenset(("start_ns", "end_ns", "ts_ns", "correlation_id", "bytes"))
-# Texts that are mostly distinct, for which a dictionary only costs.
-_NO_DICTIONARY = frozenset(
-    (("nvtx_range", "name"), ("kernel_name", "name"), ("gpu_sample", "value"))
-)
-
 # Of a file or folder, on every file system in common use.
 _LONGEST_NAME = 255
 
@@ -366,7 +358,7 @@ class Staging:
     def write(self, table: str, number: int, batches: Iterable[pa.RecordBatch]) -> int:
         """Writes part ``number`` of a table; the count of rows. No rows, no file."""
         file = self.folder / "tables" / f"{table}-{number}.parquet"
-        return _write_parquet(file, table, batches)
+        return write_parquet(file, table, batches)
 
     def commit(self, run_id: str, name: str) -> tuple[Outcome, str]:
         """Makes everything written visible in one step.
@@ -375,53 +367,6 @@ class Staging:
         content is there already) or ``duplicate`` with the name of the twin in the same run.
         """
         return self.store._commit(self.folder / "tables", run_id, name)
-
-
-def _write_parquet(file: Path, table: str, batches: Iterable[pa.RecordBatch]) -> int:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    schema = catalog.arrow_schemas()[table]
-    delta = {name: "DELTA_BINARY_PACKED" for name in schema.names if name in _DELTA}
-    dictionary = [
-        name for name in schema.names if name not in delta and (table, name) not in _NO_DICTIONARY
-    ]
-    writer: pq.ParquetWriter | None = None
-    total = 0
-    try:
-        for chunk in _chunks(batches, schema):
-            if writer is None:
-                writer = pq.ParquetWriter(
-                    file,
-                    schema,
-                    compression="zstd",
-                    compression_level=1,
-                    use_dictionary=dictionary or False,
-                    column_encoding=delta or None,
-                )
-            writer.write_table(pa.Table.from_batches(chunk, schema), row_group_size=_ROW_GROUP)
-            total += sum(batch.num_rows for batch in chunk)
-    finally:
-        if writer is not None:
-            writer.close()
-    return total
-
-
-def _chunks(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[list[pa.RecordBatch]]:
-    waiting: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        # DuckDB's DDL would cast silently; a reader's batches must have the very types.
-        if not batch.schema.equals(schema):
-            raise TypeError(f"a reader's batch is {batch.schema}, the table is {schema}")
-        if batch.num_rows:
-            waiting.append(batch)
-            rows += batch.num_rows
-        if rows >= _ROWS_BUFFERED:
-            yield waiting
-            waiting, rows = [], 0
-    if waiting:
-        yield waiting
 
 
 def _no_glob(path: Path) -> str:

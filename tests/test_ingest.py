@@ -590,7 +590,7 @@ main()
 
 @pytest.mark.parametrize(
     ("place", "nth"),
-    [("_write_parquet", 3), ("_sync", 1), ("_exchange", 1), ("_sync_folder", 2), ("rename", 1)],
+    [("write_parquet", 3), ("_sync", 1), ("_exchange", 1), ("_sync_folder", 2), ("rename", 1)],
 )
 def test_kill_at_any_moment_leaves_the_old_state_or_the_new(
     lake: Lake, tmp_path: Path, place: str, nth: int

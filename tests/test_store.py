@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
-from pipeline import catalog
+from pipeline import catalog, parquet
 from pipeline import store as store_module
 from pipeline.archive import STORE_MARKER
 from pipeline.errors import UserError
@@ -334,7 +334,7 @@ def test_a_batch_of_another_type_is_a_type_error(store: Store, schema: dict[str,
 
 
 def test_many_rows_are_written_in_pieces(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "_ROWS_BUFFERED", 10)
+    monkeypatch.setattr(parquet, "_ROWS_BUFFERED", 10)
     made = 0
 
     def batches() -> Iterator[pa.RecordBatch]:
