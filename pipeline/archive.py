@@ -99,7 +99,8 @@ def walk(path: Path, is_trace: IsTrace, run: str | None) -> Iterator[Found]:
     plain name) lie directly in ``path``, it is itself one run with all below it. A file belongs
     to the run of the folder it lies in. An archive is like a folder: directly under ``path`` it
     is one run, and given as ``path`` itself each of its top folders is one. ``run`` puts
-    everything into that run.
+    everything into that run, under names that begin with ``path``'s own folder: several nodes
+    may have called their files alike.
 
     Raises :class:`UserError` when ``path`` does not exist.
     """
@@ -114,14 +115,18 @@ def walk(path: Path, is_trace: IsTrace, run: str | None) -> Iterator[Found]:
     if not path.is_dir():
         if not path.is_file():  # opening a pipe or a device would wait for ever
             raise UserError(str(path), "neither a file nor a folder", "name a file")
-        yield from _file(path, path.name, run or _folder_name(path.parent), run, is_named=True)
+        folder = _folder_name(path.parent)
+        name = f"{folder}/{path.name}" if run else path.name
+        yield from _file(path, name, run or folder, run, is_named=True)
         return
     files = list(_files_below(path))
     direct = any(file.parent == path and _holds_trace(file, is_trace) for file in files)
     whole = run or (_folder_name(path) if direct else None)
     for file in files:
         below = file.relative_to(path)
-        if whole is not None:
+        if run is not None:
+            yield from _file(file, f"{_folder_name(path)}/{below.as_posix()}", run, run)
+        elif whole is not None:
             yield from _file(file, below.as_posix(), whole, whole)
         elif len(below.parts) > 1:
             name = PurePosixPath(*below.parts[1:]).as_posix()
@@ -152,8 +157,14 @@ def _folder_name(folder: Path) -> str:
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
-    for parent, folders, names in os.walk(folder):
+    seen = set()
+    for parent, folders, names in os.walk(folder, followlinks=True):
         folders.sort()
+        real = os.path.realpath(parent)
+        if real in seen:  # a link back up would never end
+            folders.clear()
+            continue
+        seen.add(real)
         if STORE_MARKER in names:  # a store is not input
             folders.clear()
             continue

@@ -316,6 +316,20 @@ def query(
         raise _unknown_view(view)
     connection = _open(store_path).connect(thresholds, runs or None)
     _show(connection, f"FROM {view}", format_, output)
+    _say_why_empty(connection, view)
+
+
+def _say_why_empty(connection: duckdb.DuckDBPyConnection, view: str) -> None:
+    """No rows is an answer only with its reason: what the files of the runs in sight lack."""
+    if connection.execute(f"SELECT count(*) FROM (FROM {view} LIMIT 1)").fetchall() != [(0,)]:
+        return
+    reasons = connection.execute(
+        "SELECT run_id || ': ' || place, problem, way_out FROM ingest_issue "
+        "WHERE severity = 'error' OR problem LIKE 'no %' ORDER BY ALL"
+    ).fetchall()
+    click.echo(f"{view}: no rows", err=True)
+    for reason in reasons:
+        click.echo(str(UserError(*reason)), err=True)
 
 
 @main.command()
@@ -371,8 +385,21 @@ def _only_reads(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
     is_analyze = re.search(r"\banalyze\b", statement, re.IGNORECASE)
     is_explain = kind == duckdb.StatementType.EXPLAIN and not is_analyze
     if kind != duckdb.StatementType.SELECT and not is_explain:
-        problem = f"{kind.name} is not allowed: the store is only read"
-        raise UserError("sql", problem, "use SELECT; 'tracelake database' makes a file to work in")
+        raise _not_allowed(kind.name)
+    if kind == duckdb.StatementType.SELECT:
+        # A WITH clause may hold an INSERT or a COPY, but only at the top of a statement.
+        inner = statements[0].query.strip().rstrip(";")
+        try:
+            connection.execute(f"EXPLAIN FROM (\n{inner}\n)").fetchall()
+        except duckdb.Error as error:
+            if "must be at the top level" in str(error):
+                raise _not_allowed("writing in a WITH clause") from error
+            raise UserError("sql", _first_lines(error), "correct the statement") from error
+
+
+def _not_allowed(what: str) -> UserError:
+    problem = f"{what} is not allowed: the store is only read"
+    return UserError("sql", problem, "use SELECT; 'tracelake database' makes a file to work in")
 
 
 def _first_lines(error: Exception) -> str:
@@ -496,17 +523,22 @@ def _csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(rows)
+    for row in rows:
+        writer.writerow(
+            [_json_text(cell) if isinstance(cell, list | dict) else cell for cell in row]
+        )
     return buffer.getvalue().rstrip("\n")
 
 
 def _json(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    objects = (_json_text(dict(zip(columns, row, strict=True))) for row in rows)
+    return "[" + ",\n ".join(objects) + "]"
+
+
+def _json_text(value: object) -> str:
     import json
 
-    objects = (
-        json.dumps(_finite(dict(zip(columns, row, strict=True))), default=_plain) for row in rows
-    )
-    return "[" + ",\n ".join(objects) + "]"
+    return json.dumps(_finite(value), default=_plain)
 
 
 def _finite(value: object) -> object:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import multiprocessing
 import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -351,6 +353,25 @@ def _write_rows(staging: Staging, table: str, rows: list[dict[str, object]]) -> 
 # -- the pool ------------------------------------------------------------------------------
 
 
+def _processes(count: int) -> ProcessPoolExecutor:
+    """Workers that end with this process, however it ends.
+
+    Not forked: this process has threads (Arrow's), which a forked child would lose.
+    """
+    context = get_context("spawn")
+    return ProcessPoolExecutor(count, mp_context=context, initializer=_end_with_parent)
+
+
+def _end_with_parent() -> None:
+    def watch() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)  # killed without a word: its workers would wait for ever
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 class _Pool:
     """Files to workers: several files to processes, a single one to threads of this process."""
 
@@ -379,8 +400,7 @@ class _Pool:
 
     def _start(self) -> None:
         if self._executor is None:
-            # Not fork: the parent has threads (Arrow's), which a forked child would lose.
-            self._executor = ProcessPoolExecutor(self._jobs, mp_context=get_context("spawn"))
+            self._executor = _processes(self._jobs)
         first, self._first = self._first, None
         if first is not None:
             self._send(first)
@@ -390,7 +410,11 @@ class _Pool:
             self._collect()
         self._start()
         assert self._executor is not None
-        future = self._executor.submit(ingest_file, job, self._store.root, 1)
+        try:
+            future = self._executor.submit(ingest_file, job, self._store.root, 1)
+        except BrokenProcessPool:
+            self._retry_one_by_one([*self._running.values(), job])
+            return
         self._running[future] = job
 
     def _collect(self) -> None:
@@ -407,9 +431,11 @@ class _Pool:
         """A worker died, which ends the whole pool: the file that killed it is found by reading
         each file in flight in a process of its own."""
         self._running.clear()
-        self._executor = None
+        if self._executor is not None:
+            self._executor.shutdown()
+            self._executor = None
         for job in suspects:
-            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
+            with _processes(1) as alone:
                 try:
                     outcome = alone.submit(ingest_file, job, self._store.root, 1).result()
                 except BrokenProcessPool:

@@ -1,7 +1,7 @@
 """The Parquet store: layout, atomic commit, what is in it, and DuckDB with every view.
 
     STORE/tracelake_store.json                     marks the folder as a store
-    STORE/run_id=<run>/source_id=<id>/<table>-<n>.parquet
+    STORE/run_id=<run>/source_id=<id>/<table>-<n>-<commit>.parquet
     STORE/.staging/                                work in progress, never read
 
 One folder holds everything that came from one source file, so a single rename makes it visible
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 VERSION = 1
+# Staged files are not called Parquet until they are committed: readers that search the whole
+# store for *.parquet would find them.
+_PART = ".part"
 # Of a file or folder, on every file system in common use.
 _LONGEST_NAME = 255
 
@@ -143,11 +146,11 @@ class Store:
             )
         return self.root / name / f"source_id={source}"
 
-    def _committed(self, folder: Path) -> Known | None:
+    def _committed(self, folder: Path, suffix: str = "") -> Known | None:
         import pyarrow.parquet as pq
 
-        file = folder / "source_file-0.parquet"
-        if not file.exists():
+        file = next(folder.glob(f"source_file-*.parquet{suffix}"), None)
+        if file is None:
             return None
         columns = ["path", "fingerprint", "stat_signature", "status"]
         # partitioning=None: the folder's own name must not become a column.
@@ -177,7 +180,10 @@ class Store:
         removed = 0
         with self._commit_lock():
             for folder in (self.root / ".staging").glob("*/"):
-                lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o644)
+                try:
+                    lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o644)
+                except FileNotFoundError:
+                    continue  # its owner has just removed it
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     shutil.rmtree(folder, ignore_errors=True)
@@ -205,7 +211,7 @@ class Store:
 
     def _commit(self, tables: Path, run_id: str, name: str) -> tuple[Outcome, str]:
         """Makes a staged folder visible; returns what happened, and the twin of a duplicate."""
-        new = self._committed(tables)
+        new = self._committed(tables, _PART)
         assert new is not None, "a source file's tables include source_file"
         is_refusal = new.status == "refused"
         target = self._folder(run_id, source_id(name, is_refusal))
@@ -224,6 +230,8 @@ class Store:
                     return "duplicate", twin
             target.parent.mkdir(exist_ok=True)
             _sync(tables)
+            for file in tables.iterdir():
+                file.rename(file.with_suffix(""))
             if target.exists():
                 _exchange(tables, target)
             else:
@@ -233,7 +241,9 @@ class Store:
 
     def _touch(self, tables: Path, target: Path) -> None:
         """Same content under new times on disk: remember the times, so that it isn't read again."""
-        os.replace(tables / "source_file-0.parquet", target / "source_file-0.parquet")
+        (new,) = tables.glob(f"source_file-*{_PART}")
+        (old,) = target.glob("source_file-*")
+        os.replace(new, old)
 
     def _twin(self, target: Path, fingerprint: str | None) -> str | None:
         """Another file of the same run with the same content; counting it twice would be wrong."""
@@ -337,9 +347,11 @@ class Store:
                 "hive_partitioning = true, "
                 "hive_types = {'run_id': VARCHAR, 'source_id': VARCHAR})"
             )
-        except duckdb.IOException as error:
+        except duckdb.Error as error:
             if "No files found" not in str(error):
-                raise
+                problem = f"table {table.name} cannot be read: {str(error).splitlines()[0]}"
+                way_out = "remove the damaged file's folder and ingest that source again"
+                raise UserError(str(self.root), problem, way_out) from error
             connection.execute(table.ddl)
 
 
@@ -357,7 +369,10 @@ class Staging:
 
     def write(self, table: str, number: int, batches: Iterable[pa.RecordBatch]) -> int:
         """Writes part ``number`` of a table; the count of rows. No rows, no file."""
-        file = self.folder / "tables" / f"{table}-{number}.parquet"
+        # The folder's own name in it: a reader that is late must miss a replaced file, not
+        # find another one in its place.
+        name = f"{table}-{number}-{self.folder.name[:8]}.parquet{_PART}"
+        file = self.folder / "tables" / name
         return write_parquet(file, table, batches)
 
     def commit(self, run_id: str, name: str) -> tuple[Outcome, str]:

@@ -32,7 +32,7 @@ class Call:
     @property
     def plain_name(self) -> str:
         """The name without the version of its interface."""
-        return re.sub(r"_v\d+$", "", self.name)
+        return re.sub(r"_v\d{4}$", "", self.name)
 
 
 @dataclass

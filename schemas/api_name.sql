@@ -6,7 +6,7 @@ CREATE TABLE api_name (
     source_id VARCHAR NOT NULL,
     -- First 8 bytes of SHA-256 of the recorded name, as a signed integer.
     name_id BIGINT NOT NULL,
-    -- Function, without the ABI version suffix.
+    -- Function as nsys prints it: a four-digit ABI version is left out.
     name VARCHAR NOT NULL,
     -- As recorded, e.g. cudaLaunchKernel_v7000.
     versioned_name VARCHAR NOT NULL

@@ -110,7 +110,10 @@ def test_names_are_below_the_run(tmp_path: Path) -> None:
     assert found(jobs / "b") == [("b", "1.trace")]
     assert found(jobs / "b" / "1.trace") == [("b", "1.trace")]
     assert found(jobs / "b" / ".." / "b") == [("b", "1.trace")]
-    assert found(jobs, "all") == [("all", "a/node/0.trace"), ("all", "b/1.trace")]
+    assert found(jobs, "all") == [
+        ("all", "jobs/a/node/0.trace"),
+        ("all", "jobs/b/1.trace"),
+    ]
 
 
 @pytest.mark.parametrize("suffix", [".tar", ".zip"])

@@ -106,7 +106,7 @@ def test_json_holds_lists_and_objects(ask: Asked) -> None:
 @pytest.mark.parametrize(("format_", "expected"), [("json", "[]\n"), ("csv", "run_id,")])
 def test_no_rows(ask: Asked, format_: str, expected: str) -> None:
     arguments = ("query", "kernel_gap", "--run", "cpu_only", "--format", format_)
-    assert result_of(ask(*arguments)).startswith(expected)
+    assert ask(*arguments).stdout.startswith(expected)
 
 
 @pytest.mark.filterwarnings("error::UserWarning")
@@ -227,6 +227,8 @@ def test_sql_may_explain_and_set_thresholds(ask: Asked) -> None:
         ("EXPLAIN ANALYZE SELECT 1", "EXPLAIN is not allowed"),
         ("EXPLAIN/**/ANALYZE COPY (SELECT 1) TO 'written.csv'", "EXPLAIN is not allowed"),
         ("EXPLAIN (ANALYZE) COPY (SELECT 1) TO 'written.csv'", "EXPLAIN is not allowed"),
+        ("WITH a AS (COPY (SELECT 1) TO 'written.csv') SELECT 1", "WITH clause is not allowed"),
+        ("WITH a AS (INSERT INTO threshold SELECT 1) SELECT 1", "WITH clause is not allowed"),
         ("SELECT 1; SELECT 2", "2 statements"),
         ("SELECT 1; DROP VIEW kernel", "2 statements"),
         ("", "0 statements"),
@@ -354,3 +356,10 @@ def test_the_store_defaults_to_the_working_folder(
     ingest([SAMPLES / "cpu_only"], Store.create("tracelake_store"), jobs=1)
     result = click.testing.CliRunner().invoke(main, ["runs", "--format", "csv"])
     assert result.stdout.splitlines()[1].startswith("cpu_only,")
+
+
+def test_no_rows_come_with_the_reason(ask: Asked) -> None:
+    result = ask("query", "nccl_time_share", "--run", "cpu_only", "--format", "json")
+    assert result.stdout == "[]\n"
+    assert result.stderr.splitlines()[0] == "nccl_time_share: no rows"
+    assert "cpu_only: rank0.sqlite.xz: no GPU activity was captured" in result.stderr

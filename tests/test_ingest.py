@@ -217,7 +217,10 @@ def test_the_same_content_twice_in_a_run_counts_once(lake: Lake) -> None:
 def test_one_run_for_all(lake: Lake, tmp_path: Path) -> None:
     put(lake.files, a__rank0=WHOLE, b__rank0=other(tmp_path))
     lake.ingest(options=("--run", "odd = 100%"))
-    assert list(lake.kernels()) == [("odd = 100%", "a/rank0"), ("odd = 100%", "b/rank0")]
+    assert list(lake.kernels()) == [
+        ("odd = 100%", "jobs/a/rank0"),
+        ("odd = 100%", "jobs/b/rank0"),
+    ]
 
 
 @pytest.mark.parametrize("name", ["", ".", ".."])
@@ -367,9 +370,10 @@ def test_damage_found_only_while_reading(lake: Lake, tmp_path: Path) -> None:
 
 
 def test_damage_in_the_schema(lake: Lake) -> None:
-    put(lake.files, **{"r__bad.sqlite": WHOLE.replace(b"gridId", b"grid\xff\xfe")})
+    broken = WHOLE.replace(b"NOT NULL", b"NOT NUL\x96", 1)
+    put(lake.files, **{"r__bad.sqlite": broken, "r__good.sqlite": WHOLE})
     result = lake.ingest()
-    assert result.exit_code in (0, 2)
+    assert result.exit_code == 2 and len(faults(result)) == 1
 
 
 def cut(archive: bytes) -> bytes:
@@ -618,7 +622,7 @@ def content_of(path: Path) -> dict[str, list[dict[str, Any]]]:
     """All tables, whichever way their rows were cut into files, without times on disk."""
     tables: dict[str, list[dict[str, Any]]] = {}
     for file in sorted(path.glob("run_id=*/*/*.parquet")):
-        table = file.name.rsplit("-", 1)[0]
+        table = file.name.split("-")[0]
         folder = str(file.parent.relative_to(path))
         rows = pq.read_table(file, partitioning=None).to_pylist()
         tables.setdefault(table, []).extend({**row, "folder": folder} for row in rows)
@@ -662,7 +666,7 @@ SECRET = "hunter2xyzzy"
 
 
 def test_nothing_private_reaches_the_store(lake: Lake, tmp_path: Path) -> None:
-    environ = f"HOME=/home/{SECRET}' || char(0) || 'API_KEY={SECRET}"
+    environ = f"HOME=/data/{SECRET}' || char(0) || 'API_KEY={SECRET}"
     system = "INSERT INTO TARGET_INFO_SYSTEM_ENV (devStateName, name, nameEnum, value) VALUES "
     capture = "INSERT INTO META_DATA_CAPTURE (name, value) VALUES "
     content = altered(
@@ -679,11 +683,11 @@ def test_nothing_private_reaches_the_store(lake: Lake, tmp_path: Path) -> None:
         f"{capture} ('PROCESS_0:ENVIRONMENT_VARIABLE', 'NCCL_DEBUG=\"INFO\"')",
         f"{capture} ('PROCESS_0:ARGUMENT_1', '--token={SECRET}')",
         f"{capture} ('PROCESS_0:USER_NAME', '{SECRET}')",
-        f"{capture} ('PROCESS_0:WORKING_DIR', '/home/{SECRET}')",
+        f"{capture} ('PROCESS_0:WORKING_DIR', '/data/{SECRET}')",
         f"INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_USER', '{SECRET}')",
-        f"UPDATE PROCESSES SET name = '/home/{SECRET}/python3 --token {SECRET}'",
+        f"UPDATE PROCESSES SET name = '/data/{SECRET}/python3 --token {SECRET}'",
         "INSERT INTO DIAGNOSTIC_EVENT (timestamp, timestampType, source, severity, text)"
-        f" VALUES (1, 1, 1, 3, 'cannot write /home/{SECRET}/x.log')",
+        f" VALUES (1, 1, 1, 3, 'cannot write /data/{SECRET}/x.log')",
     )
     assert content.count(SECRET.encode()) > 10
     put(lake.files, r__rank0=content)
@@ -698,7 +702,7 @@ def test_nothing_private_reaches_the_store(lake: Lake, tmp_path: Path) -> None:
 
 
 def test_the_secret_of_the_samples_is_not_in_the_store(sample_store: Path) -> None:
-    private = ("s3cr3t", "/home/someone", "someone")
+    private = ("s3cr3t", "/data/someone", "someone")
     for file in sample_store.glob("run_id=*/*/*.parquet"):
         values = str(pq.read_table(file, partitioning=None).to_pylist())
         assert not [word for word in private if word in values], file
@@ -706,10 +710,10 @@ def test_the_secret_of_the_samples_is_not_in_the_store(sample_store: Path) -> No
 
 def test_every_stored_row_counts(sample_store: Path) -> None:
     """row_count of source_file is what lies in the Parquet files beside it."""
-    about = ("source_file-0.parquet", "ingest_issue-0.parquet")
-    for file in sample_store.glob("run_id=*/*/source_file-0.parquet"):
+    about = ("source_file-", "ingest_issue-")
+    for file in sample_store.glob("run_id=*/*/source_file-*.parquet"):
         [row] = pq.read_table(file, partitioning=None).to_pylist()
-        parts = [part for part in file.parent.iterdir() if part.name not in about]
+        parts = [part for part in file.parent.iterdir() if not part.name.startswith(about)]
         assert row["row_count"] == sum(pq.read_metadata(part).num_rows for part in parts)
         assert row["fingerprint"] and row["size_bytes"] and row["format"] == "nsys-sqlite"
 

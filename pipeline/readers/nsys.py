@@ -347,8 +347,11 @@ class _Export:
 
     def _devices(self) -> Iterator[Row]:
         seen: list[Row] = []
+        users = Counter(device_id for _, device_id in self.gpu_users)
         for owner, device_id in sorted(self.gpu_users):
             gpu = self.identity.gpu_of(owner, device_id)
+            if users[device_id] > 1 and not self.identity.ordinals and len(self.identity.gpus) > 1:
+                gpu = None  # with a GPU of its own, each process would call it by this number
             if gpu:
                 seen.append(gpu)
             yield _device_row(gpu, owner, device_id)
@@ -383,7 +386,7 @@ class _Export:
                 )
             )
         messages = Counter(
-            _without_paths(text)
+            _diagnostic(text)
             for row in rows(self.db, "DIAGNOSTIC_EVENT", severity="int", text="text")
             if isinstance(text := row["text"], str)
             and ((as_int(row["severity"]) or 0) >= 2 or "might be missing" in text)
@@ -453,8 +456,19 @@ def _batches(table: str, make: Callable[[], Iterator[Row]]) -> Iterator[pa.Recor
         yield pa.RecordBatch.from_pylist(found, schema=catalog.arrow_schemas()[table])
 
 
-def _without_paths(text: str) -> str:
-    """Paths name users and folders of the machine that was profiled."""
+# Messages of the profiler about itself, seen in exports of 2022 to 2026. Others may repeat a
+# command line or a name.
+_KNOWN_MESSAGES = re.compile(
+    r"(Not all|No) [\w /]+ events (might have been )?collected\b|CUDA profiling might|"
+    r"Installed CUDA driver version|Number of CUPTI events|Scheduling information is absent|"
+    r"CUDA device \d+: |Unable to collect |(Some )?events might be missing|Some events might be"
+)
+
+
+def _diagnostic(text: str) -> str:
+    """A message of the profiler without what names users and folders of the profiled machine."""
+    if not _KNOWN_MESSAGES.match(text):
+        return "a message of the profiler that may hold private text is not repeated here"
     return re.sub(r"(?<!\w)(?:/[\w.@+-]+){2,}/?", "<path>", " ".join(text.split()))
 
 

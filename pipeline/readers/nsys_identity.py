@@ -241,7 +241,8 @@ def _allowed(environment: Mapping[str, str], system: Mapping[str, str]) -> dict[
     kept = {
         key: value
         for key, value in environment.items()
-        if key in _ALLOWED or (key.startswith("NCCL_") and not _NCCL_PRIVATE.search(key))
+        if key in _ALLOWED
+        or (key.startswith("NCCL_") and not _NCCL_PRIVATE.search(key) and "/" not in value)
     }
     for name, setting in (
         ("NvDriverVersion", "NVIDIA_DRIVER_VERSION"),
@@ -348,9 +349,14 @@ def _capture_version(install_folder: str) -> str | None:
 
 
 def _program(command: str) -> str:
-    """The executable's name without folder and arguments, which may hold private things."""
-    first = command.split()[0] if command.split() else ""
-    return first.rsplit("/", 1)[-1]
+    """The executable's name without folder and arguments, which may hold private things.
+
+    Where a blank leaves open what is which, only the name of an interpreter is kept.
+    """
+    if command and not re.search(r"\s", command):
+        return command.rsplit("/", 1)[-1]
+    interpreter = re.search(r"(?:^|/)(python[\d.]*|torchrun|mpirun|mpiexec|srun)\s", command)
+    return interpreter[1] if interpreter else ""
 
 
 def _text(value: object) -> str | None:

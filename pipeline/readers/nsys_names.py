@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.readers.record import Refused
 from pipeline.readers.sqlite_pages import SqliteFile
 
 if TYPE_CHECKING:
@@ -41,12 +40,15 @@ class Names:
             values.append(text.filter(fits))
         all_ids = np.concatenate(ids)
         self.values: pa.Array = pa.concat_arrays(values)
-        last = int(all_ids.max())
-        if last > 8 * len(all_ids) + 50_000_000 or int(all_ids.min()) < 0:
-            raise Refused(f"table StringIds: ids reach {last}", "export the report again")
-        # Position 0 stands for ids that the table lacks, and for id 0.
-        self._position = np.zeros(last + 1, np.int64)
-        self._position[all_ids[1:]] = np.arange(1, len(all_ids))
+        # Position 0 stands for ids that the table lacks.
+        self._order = np.argsort(all_ids[1:], kind="stable") + 1
+        self._sorted = all_ids[self._order]
+        # Ids are 0, 1, 2 ... in nearly every export: then an id is looked up, not searched.
+        last = int(self._sorted[-1]) if len(self._sorted) else -1
+        is_dense = bool(len(self._sorted)) and self._sorted[0] >= 0 and last < 8 * len(all_ids)
+        self._table = np.zeros(last + 1 if is_dense else 0, np.int64)
+        if is_dense:
+            self._table[self._sorted] = self._order
         self._stable = np.zeros(len(all_ids), np.int64)
         self._has_stable = np.zeros(len(all_ids), bool)
         self._lock = threading.Lock()
@@ -54,11 +56,17 @@ class Names:
     def positions(self, ids: pa.Array) -> NDArray[np.int64]:
         """Positions in ``values``; 0 for ids that are NULL or unknown."""
         raw = pc.fill_null(ids, 0).to_numpy(zero_copy_only=False)
-        known = (raw >= 0) & (raw < len(self._position))
-        if not known.all():
-            raw = np.where(known, raw, 0)
-        positions: NDArray[np.int64] = self._position.take(raw)
-        return positions
+        positions: NDArray[np.int64]
+        if len(self._table):
+            known = (raw >= 0) & (raw < len(self._table))
+            positions = self._table.take(np.where(known, raw, 0))
+        elif len(self._sorted):
+            found = np.searchsorted(self._sorted, raw).clip(max=len(self._sorted) - 1)
+            known = self._sorted.take(found) == raw
+            positions = self._order.take(found)
+        else:
+            return np.zeros(len(raw), np.int64)
+        return np.where(known, positions, 0) if not known.all() else positions
 
     def text(self, ids: pa.Array) -> pa.Array:
         """The strings behind a column of ids; NULL stays NULL."""
@@ -77,5 +85,8 @@ class Names:
 
 
 def api_name(recorded: str) -> str:
-    """The function without its ABI version: ``cudaLaunchKernel_v7000`` -> ``cudaLaunchKernel``."""
-    return re.sub(r"_v\d{4,5}$", "", recorded)
+    """The function as ``nsys stats`` prints it: without a four-digit ABI version.
+
+    ``cudaLaunchKernel_v7000`` -> ``cudaLaunchKernel``, but ``cudaLaunchKernelExC_v11060`` stays.
+    """
+    return re.sub(r"_v\d{4}$", "", recorded)

@@ -608,6 +608,8 @@ def _driver(uri: str) -> Iterator[sqlite3.Connection]:
             connection.close()
     except sqlite3.DatabaseError as error:
         raise DamagedDatabase(str(error)) from error
+    except UnicodeDecodeError as error:  # SQLite quotes the damaged text in its message
+        raise DamagedDatabase("malformed database schema") from error
 
 
 def _schema(connection: sqlite3.Connection) -> dict[str, _Table]:

@@ -20,7 +20,9 @@ ruled AS (
         n.short_name,
         arg_min({'class': r.class, 'operation': r.operation}, r.priority) AS rule
     FROM distinct_name AS n
-    LEFT JOIN kernel_class AS r ON lower(n.name) LIKE r.pattern
+    -- An underscore of a pattern is an underscore: lamb_ must not find lambda.
+    LEFT JOIN kernel_class AS r
+        ON lower(n.name) LIKE replace(r.pattern, '_', '\_') ESCAPE '\'
     GROUP BY n.name_id, n.name, n.short_name
 )
 SELECT

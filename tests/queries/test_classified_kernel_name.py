@@ -71,3 +71,8 @@ def test_a_name_in_two_files_is_one(trace: Trace) -> None:
     trace.kernel(name="gemm", source_id="a")
     trace.kernel(name="gemm", source_id="b")
     assert trace.ask("SELECT name, short_name FROM classified_kernel_name") == [("gemm", "gemm")]
+
+
+def test_an_underscore_of_a_pattern_is_itself(trace: Trace) -> None:
+    name = "void elementwise_kernel<128, gpu_kernel_impl<neg_kernel(Iter&)::{lambda()#1}>>(int)"
+    assert classified(trace, name) == ("elementwise", None)
