@@ -352,6 +352,8 @@ class _Export:
             gpu = self.identity.gpu_of(owner, device_id)
             if users[device_id] > 1 and not self.identity.ordinals and len(self.identity.gpus) > 1:
                 gpu = None  # with a GPU of its own, each process would call it by this number
+                problem = "several processes call their GPU by one number, and nothing says which"
+                self.recording.report(Issue("note", f"process {owner}", f"{problem} it is"))
             if gpu:
                 seen.append(gpu)
             yield _device_row(gpu, owner, device_id)

@@ -698,6 +698,7 @@ def test_one_ordinal_of_two_processes_is_no_one_gpu(made: Made) -> None:
     read = Read(made(TARGET_INFO_GPU=gpus, **{GPU + "KERNEL": both}))
     used = [row for row in read.rows("device", "process", "gpu_id") if row[0] is not None]
     assert used == [(10, "10:0"), (20, "20:0")]
+    assert any("call their GPU by one number" in problem for problem in read.issues)
 
 
 def test_ids_of_strings_may_be_sparse(made: Made) -> None:
