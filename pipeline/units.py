@@ -121,15 +121,6 @@ def show(column: str, value: Value) -> str:
     return count(value)
 
 
-def heading(column: str) -> str:
-    """A column's name as the head of a table whose cells carry their units."""
-    for ending in ("_utc_ns", "_ns"):
-        if column.endswith(ending):
-            column = column.removesuffix(ending)
-            break
-    return column.replace("_", " ")
-
-
 def _printable(text: str) -> str:
     """Control characters, which could steer a terminal, as their escapes."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

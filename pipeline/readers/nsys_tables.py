@@ -246,7 +246,7 @@ MAPS = (
 
 @dataclass
 class Tally:
-    """What a batch contained besides its rows; added up under a lock by the caller."""
+    """What a piece of a table held besides the rows that were kept."""
 
     without_end: int = 0
     without_process: int = 0
