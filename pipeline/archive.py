@@ -30,6 +30,8 @@ STORE_MARKER = "tracelake_store.json"
 IsTrace = Callable[[bytes, str, Path], bool]
 
 _HEAD_BYTES = 4096
+# Of text more is read: a job's log may say much before its first line that a reader knows.
+_TEXT_HEAD_BYTES = 4 << 20
 # A zstd block holds up to 128 KiB compressed; less than a block cannot be decompressed.
 _RAW_HEAD_BYTES = 192 * 1024
 _BZ2_BLOCK_BYTES = 1_000_000  # a block of bzip2 -9, should it not compress at all
@@ -45,6 +47,9 @@ _ARCHIVE_ERRORS = (
     zlib.error,
     lzma.LZMAError,
 )
+_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+# Bytes that text consists of; backspace and escape come with terminals.
+_PLAIN = bytes([8, 9, 10, 12, 13, 27, *range(32, 127), *range(128, 256)])
 _COMPRESSED_SUFFIXES = (".gz", ".xz", ".zst", ".bz2")
 
 
@@ -189,9 +194,32 @@ def _raw_head(file: Path) -> bytes:
 
 def _read_head(stream: IO[bytes]) -> bytes:
     raw = stream.read(_RAW_HEAD_BYTES)
-    if compression(raw) == "bz2":
+    kind = compression(raw)
+    if kind == "bz2":
         raw += stream.read(_BZ2_BLOCK_BYTES)
+    elif kind is None and text_encoding(raw[:_HEAD_BYTES]):
+        raw += stream.read(_TEXT_HEAD_BYTES - len(raw))
     return raw
+
+
+def text_encoding(head: bytes) -> str | None:
+    """The encoding of a file that begins so, None when it is no text.
+
+    By its byte order mark, else by where its zero bytes are: UTF-16 of mostly Latin text has
+    every other byte zero. Text of any other encoding is read as UTF-8.
+    """
+    head = head[:_HEAD_BYTES]
+    for mark, encoding in _MARKS.items():
+        if head.startswith(mark):
+            return encoding
+    zeros = head.count(0)
+    if zeros > len(head) // 10:
+        even, odd = head[::2].count(0), head[1::2].count(0)
+        if max(even, odd) > 0.8 * len(head) / 2 and min(even, odd) < 0.05 * len(head) / 2:
+            return "utf-16-le" if odd > even else "utf-16-be"
+        return None
+    strange = len(head.translate(None, _PLAIN)) - zeros
+    return "utf-8" if head and strange <= len(head) // 20 else None
 
 
 def compression(raw: bytes) -> str | None:
@@ -204,30 +232,52 @@ def plain_head(raw: bytes) -> bytes:
 
     Raises :class:`DamagedData` when the compressed data are damaged.
     """
+    head = _plain_head(raw, _HEAD_BYTES)
+    if text_encoding(head):
+        return _plain_head(raw, _TEXT_HEAD_BYTES)
+    return head
+
+
+def _plain_head(raw: bytes, length: int) -> bytes:
     kind = compression(raw)
     try:
         if kind == "gzip":
-            return _gzip_head(raw)
+            return _gzip_head(raw, length)
         if kind == "xz":
-            return lzma.LZMADecompressor().decompress(raw, _HEAD_BYTES)
+            return lzma.LZMADecompressor().decompress(raw, length)
         if kind == "bz2":
-            return bz2.BZ2Decompressor().decompress(raw, _HEAD_BYTES)
+            return bz2.BZ2Decompressor().decompress(raw, length)
         if kind == "zstd":
-            import pyarrow as pa
-
-            with pa.CompressedInputStream(pa.BufferReader(raw), "zstd") as stream:
-                return bytes(stream.read(_HEAD_BYTES))
+            return _zstd_head(raw, length)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise DamagedData(f"damaged {kind} data: {error}") from error
-    return raw[:_HEAD_BYTES]
+    return raw[:length]
 
 
-def _gzip_head(raw: bytes) -> bytes:
+def _gzip_head(raw: bytes, length: int) -> bytes:
     head = b""
     while raw and not head:  # a gzip file is a row of members, and the first may be empty
         member = zlib.decompressobj(31)
-        head = member.decompress(raw, _HEAD_BYTES)
+        head = member.decompress(raw, length)
         raw = member.unused_data
+    return head
+
+
+def _zstd_head(raw: bytes, length: int) -> bytes:
+    import pyarrow as pa
+
+    head = b""
+    with pa.CompressedInputStream(pa.BufferReader(raw), "zstd") as stream:
+        while len(head) < length:
+            try:
+                more = bytes(stream.read(min(length - len(head), _HEAD_BYTES)))
+            except OSError:
+                if head:  # where the raw beginning ends inside a frame
+                    break
+                raise
+            if not more:
+                break
+            head += more
     return head
 
 

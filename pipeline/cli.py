@@ -120,7 +120,21 @@ def main() -> None:
 @click.option(
     "--jobs", type=click.IntRange(1), metavar="N", help="Workers.  [default: one per core]"
 )
-def ingest(paths: tuple[Path, ...], store_path: Path, run: str | None, jobs: int | None) -> None:
+@click.option("--host", metavar="NAME", help="Host of files that don't say it (dmon text).")
+@click.option(
+    "--interval",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Sampling interval of files without a clock (dmon text).",
+)
+def ingest(
+    paths: tuple[Path, ...],
+    store_path: Path,
+    run: str | None,
+    jobs: int | None,
+    host: str | None,
+    interval: float | None,
+) -> None:
     """Read traces under PATHS into the store.
 
     Each folder directly under a PATH that holds traces is one run; a PATH whose traces lie
@@ -132,13 +146,15 @@ def ingest(paths: tuple[Path, ...], store_path: Path, run: str | None, jobs: int
       tracelake ingest sample_traces --store demo/store
     """
     from pipeline.ingest import ingest as ingest_paths
+    from pipeline.readers.record import Hints
     from pipeline.store import Store
 
     if run is not None and (not run or run in (".", "..")):
         raise UserError("--run", f"{run!r} cannot name a run", "choose another name")
+    hints = Hints(host, None if interval is None else round(interval * 1e9))
     store = Store.create(store_path)
     with _Progress(paths) as progress:
-        summary = ingest_paths(paths, store, run, jobs, progress.outcome)
+        summary = ingest_paths(paths, store, run, jobs, progress.outcome, hints)
     _say_summary(summary, store_path)
     if summary.count("refused"):
         sys.exit(2)

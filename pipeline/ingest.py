@@ -6,6 +6,7 @@ import hashlib
 import multiprocessing
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -16,10 +17,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pipeline import catalog
-from pipeline.archive import DamagedData, Found, plain_file, walk
+from pipeline.archive import DamagedData, Found, plain_file, plain_name, text_encoding, walk
 from pipeline.errors import UserError
 from pipeline.readers import READERS
-from pipeline.readers.record import Facts, Issue, NotThisFormat, Part, Recording, Refused
+from pipeline.readers.record import (
+    NO_HINTS,
+    Facts,
+    Head,
+    Hints,
+    Issue,
+    NotThisFormat,
+    Part,
+    Recording,
+    Refused,
+    Status,
+)
 from pipeline.store import Staging, Store
 
 if TYPE_CHECKING:
@@ -28,6 +40,10 @@ if TYPE_CHECKING:
 OutcomeKind = Literal["stored", "replaced", "unchanged", "duplicate", "refused", "ignored"]
 
 _LFS = b"version https://git-lfs.github.com/spec/"
+_HEAD_BYTES = 4096
+_TEXT_HEAD_BYTES = 4 << 20
+_TAIL_BYTES = 256 << 10
+_BY_CERTAINTY: tuple[Status, ...] = ("unknown", "complete", "incomplete", "refused")
 _NOT_A_TRACE = "not a trace that tracelake knows"
 _KNOWN_TRACES = "see the README for the formats it reads"
 
@@ -72,11 +88,13 @@ def ingest(
     run: str | None = None,
     jobs: int | None = None,
     on_outcome: Callable[[Outcome], None] = lambda _: None,
+    hints: Hints = NO_HINTS,
 ) -> Summary:
     """Ingests every trace under ``paths``; a bad file is an outcome, never the end of the batch.
 
     Up to ``jobs`` processes read one file each (default: one per core); a single file is read
-    by that many threads. ``on_outcome`` is called as each file is done.
+    by that many threads. ``on_outcome`` is called as each file is done. ``hints`` help readers of
+    formats that leave things unsaid.
     """
     store.clear_abandoned()
     summary = Summary()
@@ -89,7 +107,7 @@ def ingest(
         for path in paths:
             try:
                 files = walk(path, looks_like_trace, run)
-                held = [_take(found, store, fetched, pool, done) for found in files]
+                held = [_take(found, store, fetched, pool, done, hints) for found in files]
             except UserError as error:
                 done(Outcome("refused", "", str(path), str(path), fault=error))
                 continue
@@ -117,6 +135,7 @@ def _take(
     fetched: Staging,
     pool: _Pool,
     done: Callable[[Outcome], None],
+    hints: Hints,
 ) -> bool:
     """Decides about one file by its beginning; whether it is a trace, be it a broken one."""
     fault = _fault_of_head(found)
@@ -133,7 +152,8 @@ def _take(
         done(replace(_outcome("refused", found), fault=fault))
         return True
     known = store.known(found.run_id, found.name)
-    if known and known.stat_signature == found.signature:
+    is_same = known and known.stat_signature == found.signature
+    if known and is_same and known.reader_hints == (str(hints) or None):
         done(_outcome("unchanged", found))
         return True
     try:
@@ -149,6 +169,7 @@ def _take(
         found.signature,
         str(file),
         found.is_named or _is_called_trace(found.plain_name),
+        hints,
     )
     pool.submit(job)
     return True
@@ -166,12 +187,11 @@ def looks_like_trace(head: bytes, name: str, file: Path) -> bool:
     if _is_called_trace(name):
         return True
     # A compressed file is not unpacked for this: its beginning must do.
-    content = file if file.name == name else None
-    return any(reader.recognise(head, content) for reader in READERS)
+    return bool(_readers_for(Head(head, name, file if file.name == name else None)))
 
 
-def _reader_for(head: bytes) -> ModuleType | None:
-    return next((reader for reader in READERS if reader.recognise(head)), None)
+def _readers_for(head: Head) -> list[ModuleType]:
+    return [reader for reader in READERS if reader.recognise(head)]
 
 
 def _is_called_trace(name: str) -> bool:
@@ -180,42 +200,32 @@ def _is_called_trace(name: str) -> bool:
 
 def _fault_of_head(found: Found) -> UserError | None:
     """What is wrong with a file as far as its beginning tells, None if a reader can try it."""
-    is_called_trace = _is_called_trace(found.plain_name)
     if found.problem is not None:
-        if found.is_named or is_called_trace:
+        if found.is_named or _is_called_trace(found.plain_name):
             return UserError(found.shown, found.problem, "copy it again")
         return UserError(found.shown, _NOT_A_TRACE, _KNOWN_TRACES)
     if found.head.startswith(_LFS):
         return UserError(
             found.shown, "a Git LFS pointer, not the file itself", "fetch it with 'git lfs pull'"
         )
-    if _reader_for(found.head) is not None:
+    head = Head(found.head, found.plain_name)
+    if _readers_for(head):
         return None
-    if found.plain_name.lower().endswith((".nsys-rep", ".qdrep")):
-        if not found.is_named and _has_export(Path(found.shown)):
-            return UserError(found.shown, _NOT_A_TRACE, _KNOWN_TRACES)
-        return UserError(
-            found.shown,
-            "an Nsight Systems report, which only its own tools can read",
-            "run 'nsys export --type sqlite' on it and ingest the result",
-        )
-    if is_called_trace:
-        problem = "empty file" if not found.head else "not a SQLite database"
-        if found.head and not found.head.strip(b"\0"):
-            problem = "begins with zeros: the export was interrupted"
-        return UserError(
-            found.shown, problem, "copy it again, or run 'nsys export --type sqlite' again"
-        )
+    beside = [] if found.is_named else _beside(Path(found.shown))
+    for reader in READERS:
+        why_not = getattr(reader, "why_not", None)
+        refused = why_not(head, beside) if why_not else None
+        if refused:
+            return UserError(found.shown, refused.problem, refused.way_out)
     return UserError(found.shown, _NOT_A_TRACE, _KNOWN_TRACES)
 
 
-def _has_export(report: Path) -> bool:
-    """Whether a report's export lies beside it."""
+def _beside(file: Path) -> list[str]:
+    """The names in a file's folder; none where it lies in an archive."""
     try:
-        names = os.listdir(report.parent)
+        return os.listdir(file.parent)
     except OSError:
-        return False
-    return any(name.startswith(f"{report.stem}.sqlite") for name in names)
+        return []
 
 
 def refuse(found: Found | Job, store: Store, fault: UserError) -> Outcome:
@@ -249,6 +259,7 @@ class Job:
     file: str
     # Named on the command line, or called like a trace: that it is none is a fault.
     is_expected: bool
+    hints: Hints
 
 
 def ingest_file(job: Job, root: Path, threads: int) -> Outcome:
@@ -276,24 +287,23 @@ def _fault(job: Job, error: Exception) -> UserError:
 
 
 def _read_and_commit(job: Job, staging: Staging, plain: Path, threads: int) -> Outcome:
-    with plain.open("rb") as stream:
-        reader = _reader_for(stream.read(4096))
-    if reader is None:
-        raise NotThisFormat(_NOT_A_TRACE)
     # Read by one thread a table is one piece; more pieces than threads even out their lengths.
-    recording: Recording = reader.read(plain, job.name, 1 if threads == 1 else 4 * threads)
+    recordings = _open(job, plain, 1 if threads == 1 else 4 * threads)
+    numbers: Counter[str] = Counter()
     try:
         with ThreadPoolExecutor(threads) as pool:
             fingerprint = pool.submit(_fingerprint, plain)
-            rows = _write_parts(recording.parts, staging, pool)
-            rows += sum(
-                staging.write(part.table, 0, part.batches()) for part in recording.closing_parts
-            )
+            rows = sum(_write_parts(r.parts, staging, numbers, pool) for r in recordings)
+            for recording in recordings:
+                for part in recording.closing_parts:
+                    rows += _write_part(staging, part, numbers)
             digest = fingerprint.result()
     finally:
-        recording.close()
-    issues = recording.issues
-    _write_rows(staging, "source_file", [_source_row(job, recording.facts, digest, rows)])
+        for recording in recordings:
+            recording.close()
+    issues = _issues(recordings)
+    facts = _facts([recording.facts for recording in recordings if not recording.refusal])
+    _write_rows(staging, "source_file", [_source_row(job, facts, digest, rows)])
     _write_rows(staging, "ingest_issue", [_issue_row(job.name, issue) for issue in issues])
     kind, twin = staging.commit(job.run_id, job.name)
     detail = f"same content as {twin}, which is stored already" if twin else ""
@@ -301,13 +311,71 @@ def _read_and_commit(job: Job, staging: Staging, plain: Path, threads: int) -> O
     return replace(_outcome(kind, job, detail), row_count=stored_rows, issues=tuple(issues))
 
 
-def _write_parts(parts: list[Part], staging: Staging, pool: ThreadPoolExecutor) -> int:
-    numbers: dict[str, int] = {}
+def _open(job: Job, plain: Path, pieces: int) -> list[Recording]:
+    """The file as each reader that recognises it sees it."""
+    name = plain_name(job.name)
+    readers = _readers_for(Head(_ends(plain), name))  # without the file: read decides
+    recordings: list[Recording] = []
+    faults: list[Exception] = []
+    for reader in readers:
+        try:
+            recordings.append(reader.read(plain, job.name, pieces, job.hints))
+        except (NotThisFormat, Refused) as error:
+            faults.append(error)
+    if not recordings:
+        raise faults[0] if faults else NotThisFormat(_NOT_A_TRACE)
+    for fault in faults:
+        if isinstance(fault, Refused):
+            recordings[0].report(Issue("warning", "", fault.problem, fault.way_out))
+    return recordings
+
+
+def _ends(plain: Path) -> bytes:
+    """The beginning of a file and, of text, its end: a job's epilogue may append to its log."""
+    with plain.open("rb") as stream:
+        head = stream.read(_HEAD_BYTES)
+        if text_encoding(head) != "utf-8":
+            return head + stream.read(_TEXT_HEAD_BYTES - len(head)) if text_encoding(head) else head
+        head += stream.read(_TEXT_HEAD_BYTES - len(head))
+        at = stream.tell()
+        stream.seek(max(at, stream.seek(0, os.SEEK_END) - _TAIL_BYTES))
+        return head + stream.read(_TAIL_BYTES)
+
+
+def _issues(recordings: list[Recording]) -> list[Issue]:
+    """What was skipped; raises the refusal of a file in which no reader found anything."""
+    refusals = [recording.refusal for recording in recordings if recording.refusal]
+    if len(refusals) == len(recordings):
+        raise refusals[0]
+    told = [Issue("warning", "", refusal.problem, refusal.way_out) for refusal in refusals]
+    return [issue for recording in recordings for issue in recording.issues] + told
+
+
+def _facts(found: list[Facts]) -> Facts:
+    """What several readers know of one file, as one: the first that knows a thing says it."""
+    merged = Facts(", ".join(facts.format for facts in found))
+    for name in vars(merged):
+        if name not in ("format", "status", "status_reason"):
+            known = (getattr(facts, name) for facts in found)
+            setattr(merged, name, next((value for value in known if value is not None), None))
+    statuses = {facts.status for facts in found}
+    merged.status = (
+        "incomplete" if "incomplete" in statuses else min(statuses, key=_BY_CERTAINTY.index)
+    )
+    reasons = dict.fromkeys(facts.status_reason for facts in found if facts.status_reason)
+    merged.status_reason = "; ".join(reasons) or None
+    return merged
+
+
+def _write_parts(
+    parts: list[Part], staging: Staging, numbers: Counter[str], pool: ThreadPoolExecutor
+) -> int:
     waiting: list[Future[int]] = []
     for part in parts:
-        number = numbers.get(part.table, 0)
-        numbers[part.table] = number + 1
-        waiting.append(pool.submit(_write_part, staging, part, number))
+        numbers[part.table] += 1
+        waiting.append(
+            pool.submit(staging.write, part.table, numbers[part.table] - 1, part.batches())
+        )
     try:
         return sum(future.result() for future in waiting)
     finally:
@@ -315,8 +383,9 @@ def _write_parts(parts: list[Part], staging: Staging, pool: ThreadPoolExecutor) 
             future.cancel()
 
 
-def _write_part(staging: Staging, part: Part, number: int) -> int:
-    return staging.write(part.table, number, part.batches())
+def _write_part(staging: Staging, part: Part, numbers: Counter[str]) -> int:
+    numbers[part.table] += 1
+    return staging.write(part.table, numbers[part.table] - 1, part.batches())
 
 
 def _fingerprint(file: Path) -> str:
@@ -332,6 +401,7 @@ def _source_row(
         "size_bytes": job.size_bytes,
         "fingerprint": fingerprint,
         "stat_signature": job.signature,
+        "reader_hints": str(job.hints) or None if isinstance(job, Job) else None,
         "row_count": rows,
         **vars(facts),
     }

@@ -28,7 +28,8 @@ _NO_DICTIONARY = frozenset(
 def write_parquet(file: Path, table: str, batches: Iterable[pa.RecordBatch]) -> int:
     """Writes the batches of ``table`` to ``file``; the count of rows. No rows, no file.
 
-    Raises :class:`TypeError` when a batch's schema is not the table's own.
+    Strings may come dictionary-encoded, then in every batch. Raises :class:`TypeError` when a
+    batch's schema is not the table's own.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -43,6 +44,7 @@ def write_parquet(file: Path, table: str, batches: Iterable[pa.RecordBatch]) -> 
     try:
         for chunk in _chunks(batches, schema):
             if writer is None:
+                schema = chunk[0].schema
                 writer = pq.ParquetWriter(
                     file,
                     schema,
@@ -50,6 +52,7 @@ def write_parquet(file: Path, table: str, batches: Iterable[pa.RecordBatch]) -> 
                     compression_level=1,
                     use_dictionary=dictionary or False,
                     column_encoding=delta or None,
+                    store_schema=False,
                 )
             writer.write_table(pa.Table.from_batches(chunk, schema), row_group_size=_ROW_GROUP)
             total += sum(batch.num_rows for batch in chunk)
@@ -64,7 +67,7 @@ def _chunks(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[li
     rows = 0
     for batch in batches:
         # DuckDB's DDL would cast silently; a reader's batches must have the very types.
-        if not batch.schema.equals(schema):
+        if not _undictionaried(batch.schema).equals(schema):
             raise TypeError(f"a reader's batch is {batch.schema}, the table is {schema}")
         if batch.num_rows:
             waiting.append(batch)
@@ -74,3 +77,14 @@ def _chunks(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[li
             waiting, rows = [], 0
     if waiting:
         yield waiting
+
+
+def _undictionaried(schema: pa.Schema) -> pa.Schema:
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+            for field in schema
+        ]
+    )

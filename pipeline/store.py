@@ -23,7 +23,7 @@ import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote, unquote
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-VERSION = 1
+VERSION = 2
 # Staged files are not called Parquet until they are committed: readers that search the whole
 # store for *.parquet would find them.
 _PART = ".part"
@@ -54,6 +54,7 @@ class Known:
     path: str
     fingerprint: str | None
     stat_signature: str | None
+    reader_hints: str | None
     status: str
 
 
@@ -133,8 +134,9 @@ class Store:
     def _read_known(self) -> dict[tuple[str, str], Known]:
         connection = self._bare_connection()
         self._create_table(connection, catalog.tables()["source_file"])
+        columns = ", ".join(field.name for field in fields(Known))
         rows = connection.execute(
-            "SELECT run_id, source_id, path, fingerprint, stat_signature, status FROM source_file"
+            f"SELECT run_id, source_id, {columns} FROM source_file"
         ).fetchall()
         return {(run, source): Known(*rest) for run, source, *rest in rows}
 
@@ -152,7 +154,7 @@ class Store:
         file = next(folder.glob(f"source_file-*.parquet{suffix}"), None)
         if file is None:
             return None
-        columns = ["path", "fingerprint", "stat_signature", "status"]
+        columns = [field.name for field in fields(Known)]
         # partitioning=None: the folder's own name must not become a column.
         row = pq.read_table(file, columns=columns, partitioning=None).to_pylist()[0]
         return Known(**row)
@@ -220,7 +222,7 @@ class Store:
             if not is_refusal:
                 # Readable now: whatever was wrong with it once is no longer true.
                 shutil.rmtree(self._folder(run_id, source_id(name, True)), ignore_errors=True)
-                if old and old.fingerprint == new.fingerprint and old.status == new.status:
+                if old and replace(old, stat_signature=new.stat_signature) == new:
                     self._touch(tables, target)
                     return "unchanged", ""
                 twin = self._twin(target, new.fingerprint)

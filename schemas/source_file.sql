@@ -12,7 +12,10 @@ CREATE TABLE source_file (
     fingerprint VARCHAR,
     -- Size and times on disk when read: equal means unchanged.
     stat_signature VARCHAR,
-    -- Which reader took it, e.g. nsys-sqlite; NULL when none did.
+    -- What the user said of it (--host, --interval); NULL when nothing.
+    reader_hints VARCHAR,
+    -- Which reader took it, e.g. nsys-sqlite; several, separated by commas, where a
+    -- log holds several formats; NULL when none did.
     format VARCHAR,
     -- Version of the format (EXPORT_SCHEMA_VERSION); NULL before 2022.
     schema_version VARCHAR,
@@ -26,6 +29,9 @@ CREATE TABLE source_file (
     rank INTEGER,
     -- Zero of the file's times, ns since 1970 UTC; NULL if unknown.
     capture_start_utc_ns BIGINT,
+    -- Zero of the file's times on its host's clock, where the zone is not said: ns since
+    -- 1970 as if it were UTC; NULL if unknown.
+    capture_start_local_ns BIGINT,
     -- Length of the capture.
     capture_dur_ns BIGINT,
     -- Rows stored from it, all tables together.

@@ -381,8 +381,8 @@ def test_many_rows_are_written_in_pieces(store: Store, monkeypatch: pytest.Monke
     ("marker", "problem"),
     [
         (None, "no tracelake store here"),
-        ('{"version": 2}', "store of layout 2"),
-        ('{"version": "1"}', "store of layout 1"),
+        ('{"version": 3}', "store of layout 3"),
+        ('{"version": "2"}', "store of layout 2"),
         ("{}", "not a store's marker"),
         ("[]", "not a store's marker"),
         ("junk", "not a store's marker"),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline import catalog
 from pipeline.readers.nsys_counters import Counters, gpu_id
 from pipeline.readers.nsys_identity import (
     Identity,
@@ -47,7 +46,17 @@ from pipeline.readers.nsys_tables import (
     to_batch,
     with_valid_times,
 )
-from pipeline.readers.record import Issue, NotThisFormat, Part, Recording, Refused
+from pipeline.readers.record import (
+    NO_HINTS,
+    Head,
+    Hints,
+    Issue,
+    NotThisFormat,
+    Part,
+    Recording,
+    Refused,
+    row_batches,
+)
 from pipeline.readers.sqlite_pages import DamagedDatabase, Kind, Slice, SqliteFile
 
 if TYPE_CHECKING:
@@ -71,23 +80,40 @@ _NVTX_THREAD_NAME, _NVTX_DOMAIN = 39, 75
 _NVTX_LABELS = labels(*(_NVTX_KINDS.get(i) for i in range(72)))
 
 
-def recognise(head: bytes, file: Path | None = None) -> bool:
-    """Whether a file that begins so may be an export (``read`` decides).
-
-    Given the uncompressed ``file`` too, other programs' databases are told apart.
-    """
-    if not head.startswith(b"SQLite format 3\0"):
+def recognise(head: Head) -> bool:
+    """Whether a file that begins so may be an export; other programs' databases are told apart
+    where the whole file is at hand."""
+    if not head.data.startswith(b"SQLite format 3\0"):
         return False
-    if file is None:
+    if head.file is None:
         return True
     try:
-        with SqliteFile(file) as db:
+        with SqliteFile(head.file) as db:
             return "StringIds" in db.tables
     except DamagedDatabase:
         return True  # read says what is wrong
 
 
-def read(path: Path, name: str, pieces: int) -> Recording:
+def why_not(head: Head, beside: Collection[str]) -> Refused | None:
+    """What is wrong with a file that is called like an export or a report but is no database."""
+    name = head.name.lower()
+    if name.endswith((".nsys-rep", ".qdrep")):
+        stem = head.name.rpartition(".")[0]
+        if any(other.startswith(f"{stem}.sqlite") for other in beside):
+            return None  # its export is there
+        return Refused(
+            "an Nsight Systems report, which only its own tools can read",
+            "run 'nsys export --type sqlite' on it and ingest the result",
+        )
+    if not name.endswith(SUFFIXES):
+        return None
+    problem = "not a SQLite database" if head.data else "empty file"
+    if head.data and not head.data.strip(b"\0"):
+        problem = "begins with zeros: the export was interrupted"
+    return Refused(problem, "copy it again, or run 'nsys export --type sqlite' again")
+
+
+def read(path: Path, name: str, pieces: int, hints: Hints = NO_HINTS) -> Recording:
     """Opens an export; tables are cut into up to ``pieces`` parts for reading in parallel.
 
     ``name`` is the file's name below its run, a last hint of the rank. Raises
@@ -170,7 +196,7 @@ class _Export:
             "run": self._run,
         }
         for table, make in closing.items():
-            batches = partial(_guarded, partial(_batches, table, make))
+            batches = partial(_guarded, partial(_made, table, make))
             self.recording.closing_parts.append(Part(table, batches))
 
     def _pieces(self, source: str, most: int) -> list[Slice]:
@@ -452,10 +478,8 @@ class _Export:
                 )
 
 
-def _batches(table: str, make: Callable[[], Iterator[Row]]) -> Iterator[pa.RecordBatch]:
-    found = list(make())
-    if found:
-        yield pa.RecordBatch.from_pylist(found, schema=catalog.arrow_schemas()[table])
+def _made(table: str, make: Callable[[], Iterator[Row]]) -> Iterator[pa.RecordBatch]:
+    return row_batches(table, list(make()))
 
 
 # Messages of the profiler about itself, seen in exports of 2022 to 2026. Others may repeat a

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from pipeline.readers.record import Facts, Refused, Status
 from pipeline.readers.sqlite_pages import Kind, SqliteFile
+from pipeline.readers.text import rank_in_name
 
 Row = dict[str, int | float | str | bytes | None]
 
@@ -51,10 +52,6 @@ _ALLOWED = frozenset(
     + _NODE_COUNT_VARIABLES
     + _JOB_VARIABLES
     + _OTHER_VARIABLES
-)
-# rank3, rank_3, global-rank.3; not frank3, and not the rank within a host or of a host.
-_RANK_IN_NAME = re.compile(
-    r"(?<![a-z])(?<!local[_\-.])(?<!node[_\-.])(?:global[_\-.]?)?rank[_\-.]?(\d+)", re.IGNORECASE
 )
 # Of NCCL_*, these name files, users' folders or hosts.
 _NCCL_PRIVATE = re.compile(r"_FILE$|^NCCL_(COMM_ID|HOSTID|OOB_NET|NETDEVS_POLICY)")
@@ -268,8 +265,7 @@ def _rank(
             rank = as_int32(value if equals else following)
             if rank is not None:
                 return rank, f"argument {option}"
-    in_name = _RANK_IN_NAME.search(name)
-    rank = as_int32(in_name[1]) if in_name else None
+    rank = rank_in_name(name)
     return rank, None if rank is None else "file name"
 
 

@@ -78,6 +78,10 @@ class Trace:
         self.process(row["process"])
         self.insert("nvtx_range", start_ns=start_ns, end_ns=end_ns, name=name, **row)
 
+    def sample(self, metric: str, value: float, ts_ns: int | None = 0, **more: Any) -> None:
+        row = {"host": "node", "gpu_id": "gpu X", "entity": "gpu", **more}
+        self.insert("gpu_sample", metric=metric, value=value, ts_ns=ts_ns, **row)
+
     def threshold(self, name: str, value: float) -> None:
         self.connection.execute("UPDATE threshold SET value = ? WHERE name = ?", [value, name])
 

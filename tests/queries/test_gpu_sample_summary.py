@@ -4,20 +4,14 @@ from rows import Trace
 
 def test_how_a_counter_was_distributed(trace: Trace) -> None:
     for ts_ns, value in enumerate((0.1, 0.5, 0.3)):
-        trace.insert(
-            "gpu_sample",
-            host="node",
-            gpu_id="gpu X",
-            device_id=0,
-            ts_ns=ts_ns * 100,
-            metric="sm_active_share",
-            value=value,
-        )
+        trace.sample("sm_active_share", value, ts_ns * 100, device_id=0)
     assert trace.only("FROM gpu_sample_summary") == {
         "run_id": "run",
         "host": "node",
         "gpu_id": "gpu X",
         "device_id": 0,
+        "entity": "gpu",
+        "entity_id": None,
         "metric": "sm_active_share",
         "sample_count": 3,
         "mean_value": pytest.approx(0.3),
@@ -31,15 +25,16 @@ def test_how_a_counter_was_distributed(trace: Trace) -> None:
     }
 
 
-def test_gpus_metrics_and_files_are_apart(trace: Trace) -> None:
-    for source_id, gpu_id, metric in (("a", "X", "m"), ("a", "X", "n"), ("a", "Y", "m")):
-        trace.insert(
-            "gpu_sample", source_id=source_id, gpu_id=gpu_id, metric=metric, ts_ns=0, value=1
-        )
-    trace.insert("gpu_sample", source_id="b", gpu_id="X", metric="m", ts_ns=0, value=1)
-    assert trace.ask("SELECT gpu_id, source_id, metric FROM gpu_sample_summary") == [
-        ("X", "a", "m"),
-        ("X", "a", "n"),
-        ("X", "b", "m"),
-        ("Y", "a", "m"),
+def test_gpus_their_parts_metrics_and_files_are_apart(trace: Trace) -> None:
+    trace.sample("m", 1, gpu_id="X")
+    trace.sample("n", 1, gpu_id="X")
+    trace.sample("m", 1, gpu_id="Y")
+    trace.sample("m", 1, gpu_id="X", entity="gpu_instance", entity_id="3")
+    trace.sample("m", 1, gpu_id="X", source_id="b")
+    assert trace.ask("SELECT gpu_id, entity_id, source_id, metric FROM gpu_sample_summary") == [
+        ("X", None, "a", "m"),
+        ("X", None, "a", "n"),
+        ("X", "3", "a", "m"),
+        ("X", None, "b", "m"),
+        ("Y", None, "a", "m"),
     ]
