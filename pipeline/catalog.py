@@ -187,7 +187,7 @@ def _in_order(found: list[Query]) -> list[Query]:
     waiting = list(found)
     while waiting:
         names = {query.name for query in waiting}
-        free = [q for q in waiting if not (_words(q.sql) & (names - {q.name}))]
+        free = [q for q in waiting if not (_read(q.sql) & (names - {q.name}))]
         if not free:
             raise ValueError(f"views read each other in a circle: {sorted(names)}")
         ordered += free
@@ -195,6 +195,36 @@ def _in_order(found: list[Query]) -> list[Query]:
     return ordered
 
 
-def _words(sql: str) -> set[str]:
+def views_in(sql: str) -> list[str]:
+    """The views that a statement names, as often as it does."""
+    return [word for word in re.findall(r"\w+", sql) if word in queries()]
+
+
+def used_repeatedly(names: Iterable[str]) -> set[str]:
+    """Views above the staging layer that the views ``names`` come to more than once, on whatever
+    way: DuckDB computes a view anew at each mention. What is staged streams through."""
+    mentions: dict[str, int] = {}
+
+    def visit(name: str) -> None:
+        query = queries().get(name)
+        if query is None:
+            return
+        mentions[name] = mentions.get(name, 0) + 1
+        # Below a view that is kept, the second mention costs nothing.
+        if mentions[name] == 1 or query.layer == "staging":
+            for other in _mentions(query.sql):
+                visit(other)
+
+    for name in names:
+        visit(name)
+    return {name for name, n in mentions.items() if n > 1 and queries()[name].layer != "staging"}
+
+
+def _read(sql: str) -> set[str]:
+    """The names that a query reads from, its own subqueries among them."""
+    return set(_mentions(sql))
+
+
+def _mentions(sql: str) -> list[str]:
     code = re.sub(r"--.*|'[^']*'", "", sql)
-    return set(re.findall(r"\w+", code))
+    return re.findall(r"\b(?:FROM|JOIN)\s+(\w+)", code)

@@ -44,6 +44,11 @@ _HEAD_BYTES = 4096
 _TEXT_HEAD_BYTES = 4 << 20
 _TAIL_BYTES = 256 << 10
 _BY_CERTAINTY: tuple[Status, ...] = ("unknown", "complete", "incomplete", "refused")
+# Sources quote what they read and write: without being named, none is taken for a trace.
+_SOURCE_CODE = (
+    *(".c", ".cc", ".cpp", ".cu", ".cuh", ".go", ".h", ".hpp", ".html", ".ipynb", ".java", ".js"),
+    *(".lua", ".pl", ".py", ".pyi", ".r", ".rs", ".sh", ".sql", ".ts"),
+)
 _NOT_A_TRACE = "not a trace that tracelake knows"
 _KNOWN_TRACES = "see the README for the formats it reads"
 
@@ -186,12 +191,18 @@ def looks_like_trace(head: bytes, name: str, file: Path) -> bool:
     """Whether a file that begins so and is called so is a trace, perhaps a broken one."""
     if _is_called_trace(name):
         return True
+    if _is_source_code(name):
+        return False
     # A compressed file is not unpacked for this: its beginning must do.
     return bool(_readers_for(Head(head, name, file if file.name == name else None)))
 
 
 def _readers_for(head: Head) -> list[ModuleType]:
     return [reader for reader in READERS if reader.recognise(head)]
+
+
+def _is_source_code(name: str) -> bool:
+    return name.lower().endswith(_SOURCE_CODE)
 
 
 def _is_called_trace(name: str) -> bool:
@@ -208,6 +219,8 @@ def _fault_of_head(found: Found) -> UserError | None:
         return UserError(
             found.shown, "a Git LFS pointer, not the file itself", "fetch it with 'git lfs pull'"
         )
+    if _is_source_code(found.plain_name) and not found.is_named:
+        return UserError(found.shown, _NOT_A_TRACE, _KNOWN_TRACES)
     head = Head(found.head, found.plain_name)
     if _readers_for(head):
         return None

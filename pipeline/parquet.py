@@ -17,11 +17,17 @@ if TYPE_CHECKING:
 
 _ROW_GROUP = 262_144
 _ROWS_BUFFERED = 131_072
+_ROWS_PER_VALUE_BATCH = 65_536
 # Times and ids that rise steadily: delta coding is both the smallest and the fastest to read.
-_DELTA = frozenset(("start_ns", "end_ns", "ts_ns", "correlation_id", "bytes"))
+_DELTA = frozenset(("start_ns", "end_ns", "ts_ns", "correlation_id", "bytes", "kernel_id"))
 # Texts that are mostly distinct, for which a dictionary only costs.
 _NO_DICTIONARY = frozenset(
-    (("nvtx_range", "name"), ("kernel_name", "name"), ("gpu_sample", "value"))
+    (
+        ("nvtx_range", "name"),
+        ("kernel_name", "name"),
+        ("gpu_sample", "value"),
+        ("kernel_metric", "value"),
+    )
 )
 
 
@@ -52,6 +58,8 @@ def write_parquet(file: Path, table: str, batches: Iterable[pa.RecordBatch]) -> 
                     compression_level=1,
                     use_dictionary=dictionary or False,
                     column_encoding=delta or None,
+                    # Statistics of dictionary columns are taken once per batch of values.
+                    write_batch_size=_ROWS_PER_VALUE_BATCH,
                     store_schema=False,
                 )
             writer.write_table(pa.Table.from_batches(chunk, schema), row_group_size=_ROW_GROUP)

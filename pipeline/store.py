@@ -24,7 +24,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote, unquote
 
@@ -52,6 +52,8 @@ class Known:
     """What the store holds of a source file."""
 
     path: str
+    host: str | None
+    capture_start_utc_ns: int | None
     fingerprint: str | None
     stat_signature: str | None
     reader_hints: str | None
@@ -225,7 +227,7 @@ class Store:
                 if old and replace(old, stat_signature=new.stat_signature) == new:
                     self._touch(tables, target)
                     return "unchanged", ""
-                twin = self._twin(target, new.fingerprint)
+                twin = self._twin(target, new)
                 if twin:
                     if old:  # its old content is gone, and its new one is there already
                         os.rename(target, tables.with_name("replaced"))
@@ -247,14 +249,20 @@ class Store:
         (old,) = target.glob("source_file-*")
         os.replace(new, old)
 
-    def _twin(self, target: Path, fingerprint: str | None) -> str | None:
-        """Another file of the same run with the same content; counting it twice would be wrong."""
-        if fingerprint is None or not target.parent.exists():
+    def _twin(self, target: Path, new: Known) -> str | None:
+        """Another file of the same run with the same content; counting it twice would be wrong.
+
+        A text that does not say whose it is may well be equal on two hosts (a topology): in
+        folders of their own such files are two.
+        """
+        if new.fingerprint is None or not target.parent.exists():
             return None
+        says_whose = new.host is not None or new.capture_start_utc_ns is not None
         for other in sorted(target.parent.iterdir()):
-            if other != target:
-                known = self._committed(other)
-                if known and known.fingerprint == fingerprint and known.status != "refused":
+            known = self._committed(other) if other != target else None
+            if known and known.fingerprint == new.fingerprint and known.status != "refused":
+                folders = PurePosixPath(known.path).parent, PurePosixPath(new.path).parent
+                if says_whose or folders[0] == folders[1]:
                     return known.path
         return None
 
@@ -275,8 +283,12 @@ class Store:
         thresholds: Mapping[str, float] | None = None,
         runs: Sequence[str] | None = None,
         database: str = ":memory:",
+        asked: Iterable[str] = (),
     ) -> duckdb.DuckDBPyConnection:
         """DuckDB with every stored table, reference table and view.
+
+        ``asked`` are the views about to be asked: what they come to more than once is computed
+        here, once, and kept as tables.
 
         ``thresholds`` override rows of ``threshold``; ``runs`` leaves all other runs out, which
         in a store of many runs is far cheaper than a condition on ``run_id``. An unknown
@@ -292,10 +304,20 @@ class Store:
         self._override(connection, thresholds or {})
         for macro in catalog.macros():
             connection.execute(macro)
+        # Views are made over empty tables first: making one binds all that it comes to, and to
+        # bind Parquet is to look for its files, a thousand times over.
         for table in catalog.tables().values():
-            self._create_table(connection, table, folders)
+            connection.execute(table.ddl)
         for query in catalog.queries().values():
             connection.execute(f"CREATE VIEW {query.name} AS {query.sql}")
+        for table in catalog.tables().values():
+            connection.execute(f"DROP TABLE {table.name}")
+            self._create_table(connection, table, folders)
+        kept = catalog.used_repeatedly(asked)
+        for query in catalog.queries().values():
+            if query.name in kept:
+                connection.execute(f"DROP VIEW {query.name}")
+                connection.execute(f"CREATE TABLE {query.name} AS {query.sql}")
         return connection
 
     def runs(self) -> list[str]:

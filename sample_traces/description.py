@@ -67,6 +67,21 @@ class TraceFile:
     metrics_form: str = "table"  # or "json"
     time_shift: bool = False
     lazy: bool = True  # leave out tables without rows
+    payloads: str = ""  # NCCL's: "blob", "json" (in place) or "json_id" (in the string table)
+
+
+@dataclass(frozen=True)
+class Communicator:
+    """Ranks that meet in collectives; several may have one name, of which a rank is in one."""
+
+    name: str
+    id: str  # hexadecimal, 64 bits
+    ranks: tuple[int, ...]
+
+    @property
+    def number(self) -> int:
+        """The id as NCCL has it."""
+        return int(self.id, 16)
 
 
 @dataclass(frozen=True)
@@ -93,6 +108,11 @@ class Job:
     overheads: list[dict[str, Any]]
     environment: dict[str, str]
     private: dict[str, str]
+    communicators: list[Communicator]
+
+    def communicator(self, name: str, rank: int | None) -> Communicator:
+        """The one of that name in which the rank is."""
+        return next(c for c in self.communicators if c.name == name and rank in c.ranks)
 
     def utc_epoch_ns(self, process: Process) -> int:
         """What the process's file says its zero is; wrong by the error of its host's clock."""
@@ -119,8 +139,8 @@ def global_pid(process: Process) -> int:
 
 
 def job_names() -> list[str]:
-    """Every described job."""
-    return sorted(path.stem for path in JOBS.glob("*.toml"))
+    """Every job that is described as a whole; `<job>.<format>.toml` adds files to one."""
+    return sorted(path.stem for path in JOBS.glob("*.toml") if "." not in path.stem)
 
 
 def _table(name: str) -> dict[str, Any]:
@@ -149,6 +169,10 @@ def _is_setting(part: str) -> bool:
 def load(name: str) -> Job:
     """The description of one job."""
     table = _table(name)
+    communicators = [
+        Communicator(**{**row, "ranks": tuple(row["ranks"])})
+        for row in table.get("communicators", [])
+    ]
     files = [TraceFile(**{**row, "pids": tuple(row["pids"])}) for row in table["files"]]
     programs = {
         program: {part: _program(text) for part, text in parts.items()}
@@ -165,6 +189,7 @@ def load(name: str) -> Job:
         processes=[Process(**row) for row in table["processes"]],
         files=files,
         programs=programs,
+        communicators=communicators,
         **{key: table[key] for key in required},
         **given,
     )

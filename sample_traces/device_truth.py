@@ -15,6 +15,7 @@ SYNCHRONIZE = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynch
 MEMORY_MANAGEMENT = ("cudaMalloc", "cudaFree", "cudaHostAlloc", "cudaFreeHost", "cudaHostRegister")
 RANGE_CAUSES = {
     "dataloader": "data_loading",
+    "[DALI][CPU op] decode": "data_loading",
     "gc.collect": "garbage_collection",
     "checkpoint": "checkpoint",
 }

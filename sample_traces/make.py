@@ -1,8 +1,10 @@
 """Makes the sample traces from their descriptions: `python sample_traces/make.py [JOB...]`."""
 
 import argparse
+import importlib
 import json
 import lzma
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,17 +18,21 @@ from truth import collectives, file_truth, late_truth
 HERE = Path(__file__).parent
 
 
-def on_file_clock(recording: Recording) -> Recording:
-    """The same recording, counted from the begin of its capture."""
+def on_file_clock(recording: Recording, drift_ppm: float = 0.0) -> Recording:
+    """The same recording, counted from the begin of its capture on a clock that may drift."""
     zero = us(recording.process.capture_begins_us)
+
+    def at(ns: int) -> int:
+        return ns - zero + round((ns - zero) * drift_ppm * 1e-6)
+
     calls: dict[int, Call] = {}
     every = recording.activities + recording.graph_launches + recording.graph_nodes
     for call in recording.calls + [work.call for work in every if work.call]:
-        calls.setdefault(id(call), replace(call, start=call.start - zero, end=call.end - zero))
+        calls.setdefault(id(call), replace(call, start=at(call.start), end=at(call.end)))
     moved = [
         [
             replace(
-                work, start=work.start - zero, end=work.end - zero,
+                work, start=at(work.start), end=at(work.end),
                 call=calls[id(work.call)] if work.call else None,
             )
             for work in group
@@ -40,12 +46,13 @@ def on_file_clock(recording: Recording) -> Recording:
         graph_launches=moved[1],
         graph_nodes=moved[2],
         ranges=[
-            replace(r, start=r.start - zero, end=None if r.end is None else r.end - zero)
+            replace(r, start=at(r.start), end=None if r.end is None else at(r.end))
             for r in recording.ranges
         ],
-        syncs=[s._replace(start=s.start - zero, end=s.end - zero) for s in recording.syncs],
-        os_calls=[(name, a - zero, b - zero, at) for name, a, b, at in recording.os_calls],
-        end=recording.end - zero,
+        memory_events=[e._replace(at=at(e.at)) for e in recording.memory_events],
+        syncs=[s._replace(start=at(s.start), end=at(s.end)) for s in recording.syncs],
+        os_calls=[(name, at(a), at(b), on) for name, a, b, on in recording.os_calls],
+        end=at(recording.end),
     )
 
 
@@ -77,7 +84,11 @@ def make(job: Job, folder: Path) -> dict[str, Any]:
     on_time = simulate(replace(job, late={}))
     files: dict[str, Any] = {}
     for trace in job.files:
-        own = [on_file_clock(one) for one in recordings if one.process.pid in trace.pids]
+        own = [
+            on_file_clock(one, job.hosts[one.process.host].get("clock_drift_ppm", 0.0))
+            for one in recordings
+            if one.process.pid in trace.pids
+        ]
         works = own[0].device_work(trace.graph_trace)
         samples = sample(job, works, own[0].end)
         content, rows = export(job, trace, own, samples)
@@ -100,14 +111,27 @@ def make(job: Job, folder: Path) -> dict[str, Any]:
     return truth
 
 
+def make_others(name: str, folder: Path) -> None:
+    """Writes a job's files of other formats, each by its own module, and their truth."""
+    for about in sorted((HERE / "jobs").glob(f"{name}.*.toml")):
+        writer = about.name.split(".")[1]
+        description = tomllib.loads(about.read_text(encoding="utf-8"))
+        truth = importlib.import_module(writer).write(description, folder)
+        text = as_text(truth) + "\n"
+        (folder / f"{writer}.truth.json").write_text(text, encoding="utf-8")
+
+
 def main() -> None:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("jobs", nargs="*", metavar="JOB", help="which jobs; all by default")
     parser.add_argument("--output", type=Path, default=HERE, help="folder to write into")
     arguments = parser.parse_args()
-    for name in arguments.jobs or job_names():
-        make(load(name), arguments.output / name)
+    others = {about.name.split(".")[0] for about in (HERE / "jobs").glob("*.*.toml")}
+    for name in arguments.jobs or sorted({*job_names(), *others}):
+        if name in job_names():
+            make(load(name), arguments.output / name)
+        make_others(name, arguments.output / name)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from typing import Any
 from description import Process, global_pid, us
 from gpu_samples import Sample
 from nsys_file import NsysFile
+from nsys_payloads import payload
 from simulation import COPY_KINDS, Activity, Recording
 
 METRIC_TYPE = (1 << 48) + (1 << 32)  # plus the GPU's id
@@ -44,7 +45,7 @@ def add_host_events(file: NsysFile, recording: Recording) -> None:
             "NVTX_EVENTS", start=opened.start, end=opened.end,
             eventType=NVTX_MARK if opened.is_mark else NVTX_PUSH_POP, **named,
             globalTid=file.tid(process, opened.thread),
-            domainId=process.domains.get(opened.domain, 0),
+            domainId=process.domains.get(opened.domain, 0), **payload(file, process, opened),
         )  # fmt: skip
     for name_, start, end, thread in recording.os_calls:
         file.add(
@@ -94,6 +95,13 @@ def add_device_events(file: NsysFile, recording: Recording) -> None:
             "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", **{**place, "greenContextId": None},
             start=start, end=end, streamId=stream, correlationId=correlation, syncType=kind,
             eventId=event, eventSyncId=event,
+        )  # fmt: skip
+    for moment in recording.memory_events:
+        file.add(
+            "CUDA_GPU_MEMORY_USAGE_EVENTS", start=moment.at, globalPid=global_pid(process),
+            deviceId=process.device, contextId=1, address=0x7F0000000000 + moment.bytes,
+            bytes=moment.bytes, memKind=MEMORY_KINDS[moment.memory],
+            memoryOperationType=int(moment.operation == "free"), correlationId=moment.correlation,
         )  # fmt: skip
     for stream, correlation, event in recording.event_records:
         file.add(

@@ -2,6 +2,7 @@
 
 import nsys_about
 import nsys_events
+import nsys_payloads
 import nsys_schema
 from description import Job, TraceFile
 from gpu_samples import Sample
@@ -17,6 +18,8 @@ def export(
     nsys_about.add_target(made)
     for recording in recordings:
         nsys_about.add_process(made, recording)
+        if trace.payloads:
+            nsys_payloads.add_schemas(made, recording)
         nsys_events.add_host_events(made, recording)
         nsys_events.add_device_events(made, recording)
     nsys_about.add_diagnostics(made)

@@ -79,7 +79,11 @@ def insert(
 ) -> None:
     """Rows into one table; a column nobody filled is NULL, or 0 where it may not be."""
     columns = nsys_schema.columns(table, generation)
-    marks = ", ".join("CAST(? AS TEXT)" if "TEXT" in rule else "?" for _, rule in columns)
+    # A blob lies in binaryData though that is declared as TEXT, as in real exports.
+    marks = ", ".join(
+        "CAST(? AS TEXT)" if "TEXT" in rule and name != "binaryData" else "?"
+        for name, rule in columns
+    )
     connection.executemany(
         f'INSERT INTO "{table}" VALUES ({marks})',
         [

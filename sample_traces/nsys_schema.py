@@ -33,6 +33,14 @@ _ENUM = "id!* name:TEXT label:TEXT"
 TABLES = {
     "StringIds": "id!* value:TEXT!",
     "ProcessStreams": "globalPid! filenameId! contentId!",
+    "NVTX_PAYLOAD_SCHEMAS": (
+        "domainId schemaId name:TEXT type flags numEntries payloadSize alignTo"
+    ),
+    "NVTX_PAYLOAD_SCHEMA_ENTRIES": (
+        "domainId! schemaId! idx! flags type name:TEXT description:TEXT arrayOrUnionDetail offset"
+    ),
+    "NVTX_PAYLOAD_ENUMS": "domainId schemaId name:TEXT numEntries size",
+    "NVTX_PAYLOAD_ENUM_ENTRIES": "domainId! schemaId! idx! name:TEXT value isFlag",
     "TARGET_INFO_SYSTEM_ENV": (
         "globalVid!<=2022.4 globalVid>=2023.4 devStateName:TEXT! name:TEXT! nameEnum! value:TEXT!"
     ),
@@ -42,6 +50,12 @@ TABLES = {
     "CUPTI_ACTIVITY_KIND_CUDA_EVENT": f"timestamp>=2025.5 {_PLACE} eventId! eventSyncId>=2025.5",
     "DIAGNOSTIC_EVENT": "timestamp! timestampType! source! severity! text:TEXT! globalPid",
     "PROFILER_OVERHEAD": "start! end! globalTid nameId! returnValue!<=2023.4 overheadType!>=2025.5",
+    "CUDA_GPU_MEMORY_USAGE_EVENTS": (
+        "start! globalPid! deviceId! contextId! address! pc! bytes! memKind! memoryOperationType!"
+        " name:TEXT correlationId localMemoryPoolAddress localMemoryPoolReleaseThreshold"
+        " localMemoryPoolSize localMemoryPoolUtilizedSize importedMemoryPoolAddress"
+        " importedMemoryPoolProcessId"
+    ),
     "CUPTI_ACTIVITY_KIND_RUNTIME": f"{_CALL} correlationId nameId! returnValue! callchainId",
     "NVTX_EVENTS": (
         "start! end eventType! rangeId category color text:TEXT globalTid endGlobalTid textId"
@@ -122,6 +136,11 @@ ENUM_ROWS = {
 # Tables that not every generation has.
 _SINCE = {
     "DIAGNOSTIC_EVENT": "2025.5",
+    "CUDA_GPU_MEMORY_USAGE_EVENTS": "2025.5",  # earlier ones know it; no job of theirs has it
+    "NVTX_PAYLOAD_SCHEMAS": "2025.5",
+    "NVTX_PAYLOAD_SCHEMA_ENTRIES": "2025.5",
+    "NVTX_PAYLOAD_ENUMS": "2025.5",
+    "NVTX_PAYLOAD_ENUM_ENTRIES": "2025.5",
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": "2025.5",
     "CUDA_GRAPH_EVENTS": "2025.5",  # the earlier table of that name holds graph nodes
     "TARGET_INFO_CUDA_DEVICE": "2025.5",

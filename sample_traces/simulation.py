@@ -9,9 +9,9 @@ All times are nanoseconds on the job's own clock.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from description import Job, Operation, Process, us
+from description import Communicator, Job, Operation, Process, us
 
 BLOCKING = "pageable"
 COPY_KINDS = {"HtoD": 1, "DtoH": 2, "DtoD": 8}
@@ -67,6 +67,7 @@ class Range:
     is_registered: bool = False
     is_mark: bool = False
     step: int | None = None
+    payload: dict[str, Any] | None = None  # NCCL's, by the names of its entries
 
 
 class Sync(NamedTuple):
@@ -80,6 +81,16 @@ class Sync(NamedTuple):
     event: int
 
 
+class MemoryEvent(NamedTuple):
+    """Memory allocated (`allocate`) or given back (`free`)."""
+
+    at: int
+    operation: str
+    memory: str
+    bytes: int
+    correlation: int
+
+
 class EventRecord(NamedTuple):
     """An event put into a stream."""
 
@@ -90,13 +101,18 @@ class EventRecord(NamedTuple):
 
 @dataclass
 class Entry:
-    """One rank's part in one collective."""
+    """One rank's part in one collective; `communicator` is None where the whole job meets."""
 
     operation: str
     bytes: int
     step: int | None
     start: int
     end: int
+    communicator: Communicator | None = None
+
+
+# Communicator (None: the whole job) -> collective -> when each rank entered.
+Meetings = dict[Communicator | None, list[list[int]]]
 
 
 @dataclass
@@ -111,6 +127,7 @@ class Recording:
     ranges: list[Range] = field(default_factory=list)
     syncs: list[Sync] = field(default_factory=list)
     event_records: list[EventRecord] = field(default_factory=list)
+    memory_events: list[MemoryEvent] = field(default_factory=list)
     os_calls: list[tuple[str, int, int, str]] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     end: int = 0
@@ -136,10 +153,10 @@ class Draw:
 class Player:
     """Plays one process."""
 
-    def __init__(self, job: Job, process: Process, peers: list[list[int]]) -> None:
+    def __init__(self, job: Job, process: Process, peers: Meetings) -> None:
         self.job = job
         self.process = process
-        self.peers = peers  # starts of each collective, from the round before
+        self.peers = peers  # from the round before
         self.recording = Recording(process)
         self.draw = Draw(process.pid)
         self.now = us(process.program_begins_us)
@@ -149,6 +166,7 @@ class Player:
         self.free: dict[int, int] = {}  # stream -> when its last work ends
         self.events: dict[str, tuple[int, int]] = {}  # name -> (id, when done)
         self.open: list[Range] = []
+        self.allocated: dict[str, tuple[str, int]] = {}  # name -> (memory, bytes)
 
     def play(self) -> Recording:
         """The whole program: before, every step, after."""
@@ -230,6 +248,21 @@ class Player:
         self.now = end + us(self.job.call_us["between"]) + self.draw.below(200)
         return call
 
+    def _do_allocate(self, op: Operation) -> None:
+        memory, size = op.text("memory", "device"), int(op.settings["bytes"])
+        self.allocated[op.words[0]] = memory, size
+        name = {"device": "cudaMalloc_v3020", "pinned": "cudaHostAlloc_v3020"}[memory]
+        self._note_memory("allocate", memory, size, self._call(op, name, us(float(op.words[1]))))
+
+    def _do_free(self, op: Operation) -> None:
+        memory, size = self.allocated.pop(op.words[0])
+        name = {"device": "cudaFree_v3020", "pinned": "cudaFreeHost_v3020"}[memory]
+        self._note_memory("free", memory, size, self._call(op, name, us(float(op.words[1]))))
+
+    def _note_memory(self, operation: str, memory: str, size: int, call: Call) -> None:
+        event = MemoryEvent(call.end - 700, operation, memory, size, call.correlation)
+        self.recording.memory_events.append(event)
+
     # Device
 
     def _do_record(self, op: Operation) -> None:
@@ -277,8 +310,10 @@ class Player:
         start = self._begin(op, stream, self.now)
         kernel = self.job.kernels[op.words[0]]
         call = self._call(op, "cudaLaunchKernelExC_v11060", us(self.job.call_us["launch"]))
-        index = len(self.recording.entries)
-        entered = [*(self.peers[index] if index < len(self.peers) else []), start]
+        group = self._communicator(op.settings["group"]) if "group" in op.settings else None
+        index = sum(entry.communicator == group for entry in self.recording.entries)
+        peers = self.peers.get(group, [])
+        entered = [*(peers[index] if index < len(peers) else []), start]
         transfer = us(float(op.words[1])) + Draw(index + 1).below(9000)
         tail = TAILS_NS[(self.job.processes.index(self.process) + index) % len(TAILS_NS)]
         end = max(entered) + transfer + tail
@@ -287,8 +322,31 @@ class Player:
         self._put(op, work)
         size = int(op.settings["bytes"])
         self.recording.entries.append(
-            Entry(op.text("op", "all_reduce"), size, self.step, start, end)
+            Entry(op.text("op", "all_reduce"), size, self.step, start, end, group)
         )
+        if group and self.open and self.open[-1].name.startswith("nccl"):
+            self.open[-1].payload = {
+                "NCCL communicator ID": group.number, "Message size [bytes]": size,
+                **({"Reduction operation": "Sum"} if "reduce" in op.text("op", "") else {}),
+                **({"Root": int(op.settings["root"])} if "root" in op.settings else {}),
+            }  # fmt: skip
+
+    def _communicator(self, name: str) -> Communicator:
+        return self.job.communicator(name, self.process.rank)
+
+    def _do_communicator(self, op: Operation) -> None:
+        """A communicator is made."""
+        made, rank = self._communicator(op.words[0]), self.process.rank or 0
+        opened = Range("ncclCommInitRankConfig", "NCCL", self.thread, self.now, step=self.step)
+        opened.is_registered = True
+        opened.payload = {
+            "NCCL communicator ID": made.number, "No. of ranks": len(made.ranks),
+            "Rank": made.ranks.index(rank), "CUDA device": self.process.device,
+        }  # fmt: skip
+        self.recording.ranges.append(opened)
+        self.now += us(float(op.words[1])) + self.draw.below(300)
+        opened.end = self.now
+        self.now += 150
 
     def _do_copy(self, op: Operation) -> None:
         stream = self.job.streams[op.text("on", "compute")]
@@ -337,13 +395,32 @@ class Player:
         self.recording.graph_launches.append(whole)
 
 
+def meetings(recordings: list[Recording]) -> dict[Communicator | None, list[Recording]]:
+    """Each communicator in which something happened, and who took part."""
+    found: dict[Communicator | None, list[Recording]] = {}
+    for recording in recordings:
+        for group in dict.fromkeys(entry.communicator for entry in recording.entries):
+            found.setdefault(group, []).append(recording)
+    return found
+
+
+def parts(recordings: list[Recording], group: Communicator | None) -> list[tuple[Entry, ...]]:
+    """The collectives of one communicator: each is the entries of all who took part."""
+    entries = [
+        [e for e in recording.entries if e.communicator == group] for recording in recordings
+    ]
+    return list(zip(*entries, strict=True))
+
+
 def simulate(job: Job) -> list[Recording]:
     """Every process of the job, played together."""
-    peers: list[list[int]] = []
+    peers: Meetings = {}
     while True:
         recordings = [Player(job, process, peers).play() for process in job.processes]
-        entries = [recording.entries for recording in recordings if recording.entries]
-        starts = [[entry.start for entry in group] for group in zip(*entries, strict=True)]
+        starts = {
+            group: [[entry.start for entry in entries] for entries in parts(members, group)]
+            for group, members in meetings(recordings).items()
+        }
         if starts == peers:
             return recordings
         peers = starts

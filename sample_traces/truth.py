@@ -10,7 +10,7 @@ from typing import Any
 from description import Job, TraceFile, global_pid, us
 from device_truth import device_time, gaps, time_split
 from nsys_schema import EXPORTERS
-from simulation import Activity, Call, Range, Recording
+from simulation import Activity, Call, Entry, Range, Recording, meetings, parts
 
 
 def _grouped(
@@ -153,6 +153,12 @@ def process_truth(job: Job, recording: Recording, graph_trace: str) -> dict[str,
         "nvtx": nvtx(recording, works),
         "marks": sum(opened.is_mark for opened in recording.ranges),
         "steps": steps(recording, works),
+        **(
+            {"memory_events": [event._asdict() for event in recording.memory_events]}
+            if recording.memory_events
+            else {}
+        ),
+        **({"nccl_calls": nccl_calls(recording)} if job.communicators else {}),
         "orphan_kernels": sum(work.call is None for work in works),
         "launches_without_work": sum(
             "Launch" in call.name and not any(work.call is call for work in works)
@@ -161,43 +167,77 @@ def process_truth(job: Job, recording: Recording, graph_trace: str) -> dict[str,
     }
 
 
+def _hex(number: int) -> str:
+    return f"0x{number:016x}"
+
+
+def nccl_calls(recording: Recording) -> list[dict[str, Any]]:
+    """Calls of NCCL that say what they do, in the order in which they began."""
+    names = {
+        "No. of ranks": "rank_count", "Rank": "rank", "CUDA device": "device_id",
+        "Message size [bytes]": "message_bytes", "Reduction operation": "reduction", "Root": "root",
+    }  # fmt: skip
+    return [
+        {
+            "name": opened.name,
+            "start_ns": opened.start,
+            "end_ns": opened.end,
+            "communicator_id": _hex(opened.payload["NCCL communicator ID"]),
+            **{
+                here: opened.payload[name] for name, here in names.items() if name in opened.payload
+            },
+        }
+        for opened in sorted(recording.ranges, key=lambda opened: opened.start)
+        if opened.payload
+    ]
+
+
 def collectives(recordings: list[Recording], pids: set[int]) -> list[dict[str, Any]]:
-    """Each collective, as all processes saw it; only those in `pids` are listed.
+    """Each collective, as all its processes saw it; only those in `pids` are listed. `index`
+    counts within its communicator.
 
     `recordings` are on the job's clock.
     """
-    ranks = [recording for recording in recordings if recording.entries]
-    found = []
-    for index, entries in enumerate(zip(*(r.entries for r in ranks), strict=True)):
-        last_start = max(entry.start for entry in entries)
-        first_end = min(entry.end for entry in entries)
-        last = max(range(len(entries)), key=lambda i: entries[i].start)
-        row = {
-            "index": index,
-            "step": entries[0].step,
-            "operation": entries[0].operation,
-            "bytes": entries[0].bytes,
-            "last_rank": ranks[last].process.rank,
-            "last_pid": ranks[last].process.pid,
-        }
-        present: list[dict[str, Any]] = []
-        for recording, entry in zip(ranks, entries, strict=True):
-            if recording.process.pid not in pids:
-                continue
-            zero = us(recording.process.capture_begins_us)
-            present.append(
-                {
-                    "rank": recording.process.rank,
-                    "pid": recording.process.pid,
-                    "start_ns": entry.start - zero,
-                    "end_ns": entry.end - zero,
-                    "wait_ns": last_start - entry.start,
-                    "transfer_ns": first_end - last_start,
-                    "tail_ns": entry.end - first_end,
-                }
-            )
-        found.append({**row, "ranks": present})
-    return found
+    return [
+        {"index": index, **_collective(ranks, entries, pids)}
+        for group, ranks in meetings(recordings).items()
+        for index, entries in enumerate(parts(ranks, group))
+    ]
+
+
+def _collective(
+    ranks: list[Recording], entries: tuple[Entry, ...], pids: set[int]
+) -> dict[str, Any]:
+    last_start = max(entry.start for entry in entries)
+    first_end = min(entry.end for entry in entries)
+    last = max(range(len(entries)), key=lambda i: entries[i].start)
+    group = entries[0].communicator
+    row: dict[str, Any] = {
+        "step": entries[0].step,
+        "operation": entries[0].operation,
+        "bytes": entries[0].bytes,
+        "last_rank": ranks[last].process.rank,
+        "last_pid": ranks[last].process.pid,
+        "ranks": [],
+    }
+    if group:
+        row |= {"communicator_id": _hex(group.number), "group": group.name}
+    for recording, entry in zip(ranks, entries, strict=True):
+        if recording.process.pid not in pids:
+            continue
+        zero = us(recording.process.capture_begins_us)
+        row["ranks"].append(
+            {
+                "rank": recording.process.rank,
+                "pid": recording.process.pid,
+                "start_ns": entry.start - zero,
+                "end_ns": entry.end - zero,
+                "wait_ns": last_start - entry.start,
+                "transfer_ns": first_end - last_start,
+                "tail_ns": entry.end - first_end,
+            }
+        )
+    return row
 
 
 def late_truth(

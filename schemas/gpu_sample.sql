@@ -17,7 +17,7 @@ CREATE TABLE gpu_sample (
     entity_id VARCHAR,
     -- ns since the source's capture start; NULL when it says neither times nor interval.
     ts_ns BIGINT,
-    -- Count of the sampling round in a source without a clock, from 0; NULL where it has one.
+    -- Number of the sampling round in a source without a clock, from 0; else NULL.
     tick BIGINT,
     -- Canonical name with its unit; see reference table gpu_metric.
     metric VARCHAR NOT NULL,

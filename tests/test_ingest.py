@@ -715,7 +715,7 @@ def test_every_stored_row_counts(sample_store: Path) -> None:
         [row] = pq.read_table(file, partitioning=None).to_pylist()
         parts = [part for part in file.parent.iterdir() if not part.name.startswith(about)]
         assert row["row_count"] == sum(pq.read_metadata(part).num_rows for part in parts)
-        assert row["fingerprint"] and row["size_bytes"] and row["format"] == "nsys-sqlite"
+        assert row["fingerprint"] and row["size_bytes"] and row["format"]
 
 
 def test_a_bare_duckdb_reads_what_was_ingested(sample_store: Path) -> None:

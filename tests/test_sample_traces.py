@@ -5,6 +5,7 @@ import lzma
 import sqlite3
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,27 @@ def test_the_late_rank_is_late_in_its_steps_only() -> None:
             assert min(others) > late["late_by_ns"] * 0.99
         else:
             assert max(waits.values()) < 100_000
+
+
+def test_ranks_meet_in_their_own_communicators_only() -> None:
+    truth = json.loads((SAMPLES / "tp_dp_groups" / "truth.json").read_text())
+    met: dict[tuple[str, str], set[tuple[int, ...]]] = {}
+    for collective in truth["collectives"]:
+        ranks = tuple(rank["rank"] for rank in collective["ranks"])
+        key = collective["group"], collective["communicator_id"]
+        met.setdefault(key, set()).add(ranks)
+    assert sorted((group, *ranks) for (group, _), ranks in met.items()) == [
+        ("data", (0, 2)), ("data", (1, 3)), ("tensor", (0, 1)), ("tensor", (2, 3)),
+        ("world", (0, 1, 2, 3)),
+    ]  # fmt: skip
+    counts = Counter(c["communicator_id"] for c in truth["collectives"] if c["group"] == "tensor")
+    assert sorted(counts.values()) == [16, 17]  # a layer more in step 1
+
+
+def test_the_slower_pair_keeps_the_other_waiting() -> None:
+    truth = json.loads((SAMPLES / "tp_dp_groups" / "truth.json").read_text())
+    scattered = [c for c in truth["collectives"] if c["operation"] == "reduce_scatter"]
+    assert len(scattered) == 8 and all(c["last_rank"] in (2, 3) for c in scattered)
 
 
 def test_a_time_shift_changes_no_truth() -> None:

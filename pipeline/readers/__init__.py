@@ -16,8 +16,44 @@ A reader is a module with
 
 from __future__ import annotations
 
-from pipeline.readers import nsys
+from pipeline.readers import (
+    dcgm_dmon,
+    dcgm_stats,
+    nccl_tests,
+    nccl_tests_bench,
+    ncu,
+    nsys,
+    nvbandwidth,
+    perftest,
+    prometheus_json,
+    prometheus_text,
+    run_description,
+    sb_monitor,
+    smi_dmon,
+    smi_nvlink,
+    smi_query,
+    smi_topology,
+    training_log,
+)
 
-READERS = (nsys,)
+READERS = (
+    nsys,
+    ncu,
+    run_description,
+    nccl_tests,
+    nccl_tests_bench,
+    training_log,
+    perftest,
+    nvbandwidth,
+    smi_topology,
+    smi_nvlink,
+    dcgm_dmon,
+    dcgm_stats,
+    sb_monitor,
+    smi_dmon,
+    smi_query,
+    prometheus_text,
+    prometheus_json,
+)
 
 __all__ = ["READERS"]

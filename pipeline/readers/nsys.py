@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.readers.nsys_calls import Calls
 from pipeline.readers.nsys_counters import Counters, gpu_id
 from pipeline.readers.nsys_identity import (
     Identity,
@@ -35,11 +36,11 @@ from pipeline.readers.nsys_identity import (
 from pipeline.readers.nsys_names import Names, api_name
 from pipeline.readers.nsys_tables import (
     MAPS,
+    NVTX_KINDS,
     TableMap,
     Tally,
     as_numpy,
     int_array,
-    labels,
     process,
     source_batches,
     thread,
@@ -66,18 +67,9 @@ FORMAT = "nsys-sqlite"
 SUFFIXES = (".sqlite",)
 
 _ROWS_PER_PIECE = 1_000_000
-# NVTX_EVENTS.eventType -> kind; 70 and 71 are the NVTXT forms of 59 and 60.
-_NVTX_KINDS: dict[int, str] = {
-    34: "mark",
-    59: "push_pop",
-    60: "start_end",
-    70: "push_pop",
-    71: "start_end",
-}
 # Stands for the process of GPU work that the export does not attribute to one.
 _NO_PROCESS = 0
 _NVTX_THREAD_NAME, _NVTX_DOMAIN = 39, 75
-_NVTX_LABELS = labels(*(_NVTX_KINDS.get(i) for i in range(72)))
 
 
 def recognise(head: Head) -> bool:
@@ -159,6 +151,7 @@ class _Export:
         self.identity: Identity = identify(db, name)
         self.names = Names(db)
         self.counters = Counters(db, self.identity)
+        self.calls = Calls(db, self.identity, self.names)
         self.recording = Recording(self.identity.facts, parts=[], close=db.close)
         # Written by parts that may run in several threads: adding to a set, dict or list and
         # marking a numpy element are atomic, and only closing parts read them.
@@ -195,6 +188,9 @@ class _Export:
             "setting": self._settings,
             "run": self._run,
         }
+        if self.calls.columns:
+            calls = partial(_guarded, self._collective_calls)
+            self.recording.closing_parts.append(Part("collective_call", calls))
         for table, make in closing.items():
             batches = partial(_guarded, partial(_made, table, make))
             self.recording.closing_parts.append(Part(table, batches))
@@ -274,9 +270,11 @@ class _Export:
             "globalTid": "int",
             "endGlobalTid": "int",
             "domainId": "int",
+            **self.calls.columns,
         }
         tally = Tally()
         for columns in source_batches(self.db, "NVTX_EVENTS", kinds, piece):
+            self.calls.note(columns, piece)
             name = columns["text"]
             if columns["textId"].null_count < len(name):
                 name = pc.coalesce(name, self.names.text(columns["textId"]))
@@ -287,7 +285,7 @@ class _Export:
                 "process": process(columns["globalTid"]),
                 "thread": thread(columns["globalTid"]),
                 "end_thread": thread(columns["endGlobalTid"]),
-                "kind": _NVTX_LABELS(columns["eventType"]),
+                "kind": NVTX_KINDS(columns["eventType"]),
                 "domain_id": pc.fill_null(columns["domainId"], 0),
                 "name": name,
             }
@@ -323,6 +321,12 @@ class _Export:
 
     # -- closing parts: what is known once everything has been read ------------------------
 
+    def _collective_calls(self) -> Iterator[pa.RecordBatch]:
+        for columns in self.calls.batches():
+            # What is left out here has been counted as rows of nvtx_range.
+            columns = with_valid_times(columns, Tally(), is_end_required=False)
+            yield to_batch(columns, "collective_call", Tally())
+
     def _kernel_names(self) -> Iterator[Row]:
         values = self.names.values
         used = np.flatnonzero(self.kernel_names)
@@ -357,10 +361,21 @@ class _Export:
         sole = next(iter(launched)) if len(launched) == 1 else None
         if len(on_gpu) <= 1:
             identity.facts.rank = identity.rank
+        by_mpi = dict(identity.ranks)
+        by_nccl = self.calls.ranks(len(on_gpu))
+        for pid, (rank_, _) in by_nccl.items():
+            identity.ranks.setdefault(pid, rank_)
+        # A file's name says less than MPI or a communicator of all processes, but more than a
+        # communicator that may be of some of them only.
+        better = set(by_mpi) | set(by_nccl if self.calls.world_size is not None else ())
+        if identity.rank_source != "file name":
+            better = set()
         for pid in sorted(self.processes):
-            rank, source = identity.ranks.get(pid), "MPI"
-            if identity.rank is not None and pid == sole:
+            rank, source = by_mpi.get(pid), "MPI"
+            if identity.rank is not None and pid == sole and pid not in better:
                 rank, source = identity.rank, str(identity.rank_source)
+            elif rank is None and pid in by_nccl:
+                rank, source = by_nccl[pid]
             if rank is not None and pid == sole:
                 identity.facts.rank = rank
             yield {
@@ -459,6 +474,8 @@ class _Export:
         for (source, column), count in sorted(self.db.misfits.items()):
             problem = f"values of the wrong type in column {column} were read as NULL"
             self.recording.report(Issue("warning", source, problem, "", count))
+        for issue in self.calls.issues():
+            self.recording.report(issue)
         counters = self.counters
         for problem, count in (
             ("samples of counters that the export does not name were left out", counters.unnamed),

@@ -7,18 +7,16 @@ unit come from queries/reference/gpu_metric.csv.
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline import catalog
+from pipeline.readers import telemetry
 from pipeline.readers.nsys_identity import Identity, as_int, rows
 from pipeline.readers.nsys_tables import as_numpy, source_batches
 from pipeline.readers.sqlite_pages import Slice, SqliteFile
@@ -29,14 +27,6 @@ if TYPE_CHECKING:
 _ROWS_PER_BATCH = 65_536
 
 
-@cache
-def _known() -> dict[str, tuple[str, float]]:
-    with catalog.reference()["gpu_metric"].open(encoding="utf-8", newline="") as file:
-        return {
-            row["nsys_name"]: (row["metric"], float(row["scale"])) for row in csv.DictReader(file)
-        }
-
-
 def canonical(name: str) -> tuple[str, float]:
     """A counter's name in nsys -> (canonical metric, factor to its base unit).
 
@@ -45,10 +35,10 @@ def canonical(name: str) -> tuple[str, float]:
     """
     bracket = re.search(r"\[([^\]]*)\]", name)
     plain = " ".join(re.sub(r"\[[^\]]*\]", "", name).split())
-    known = _known().get(plain.lower())
+    known = telemetry.names("nsys_name").get(plain.lower())
     unit = bracket[1].lower() if bracket else ""
     if known and not (bracket and "avg" in unit):
-        return known
+        return known.name, known.scale
     slug = re.sub(r"[^a-z0-9]+", "_", plain.lower()).strip("_")
     if "%" in unit:
         return f"{slug}_share", 0.01

@@ -91,6 +91,7 @@ class Identity:
 
     facts: Facts
     time_shift_ns: int = 0
+    is_json_included: bool = False  # the export was told to include NVTX payloads as JSON
     settings: dict[str, str] = field(default_factory=dict)
     rank: int | None = None
     rank_source: str | None = None
@@ -150,7 +151,8 @@ def identify(db: SqliteFile, name: str) -> Identity:
         status=status,
         status_reason=reason,
     )
-    identity = Identity(facts, time_shift_ns=shift)
+    has_json = str(export.get("EXPORT_PARAM_INCLUDE_JSON")).lower() == "true"
+    identity = Identity(facts, time_shift_ns=shift, is_json_included=has_json)
     identity.settings = _allowed(environment, system)
     identity.rank, identity.rank_source = _rank(environment, capture, name)
     identity.ranks = {

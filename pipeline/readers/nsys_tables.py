@@ -6,7 +6,7 @@ order and number change with the exporter's version; a missing one is NULL.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -92,6 +92,15 @@ MEMORY_KINDS = labels(
     "pageable", "pinned", "device", "array", "managed", "device static", "managed static"
 )
 API_KINDS = labels("runtime", "driver")
+# NVTX_EVENTS.eventType; 70 and 71 are the NVTXT forms of 59 and 60.
+_NVTX_KINDS: dict[int, str] = {
+    34: "mark",
+    59: "push_pop",
+    60: "start_end",
+    70: "push_pop",
+    71: "start_end",
+}
+NVTX_KINDS = labels(*(_NVTX_KINDS.get(i) for i in range(72)))
 
 
 # "No stream" and "no event" in CUPTI_ACTIVITY_KIND_SYNCHRONIZATION.
@@ -236,6 +245,20 @@ MAPS = (
         derive_from=("streamId", "eventId"),
     ),
     TableMap(
+        "memory_usage_event",
+        "CUDA_GPU_MEMORY_USAGE_EVENTS",
+        _maps(
+            _SPAN | {"end_ns": ("start", "int", same)},  # a moment; the table has no end
+            {k: v for k, v in _WHERE.items() if k != "stream_id"},
+            _plain(bytes="bytes"),
+            {
+                "operation": ("memoryOperationType", "int", labels("allocate", "free")),
+                "memory": ("memKind", "int", MEMORY_KINDS),
+                "name": ("name", "text", same),
+            },
+        ),
+    ),
+    TableMap(
         "profiler_overhead",
         "PROFILER_OVERHEAD",
         _maps(_SPAN, _ON_THREAD),
@@ -256,13 +279,21 @@ class Tally:
 
 
 def source_batches(
-    db: SqliteFile, source: str, kinds: Mapping[str, Kind], piece: Slice | None
+    db: SqliteFile,
+    source: str,
+    kinds: Mapping[str, Kind],
+    piece: Slice | None,
+    counted: Collection[str] | None = None,
 ) -> Iterator[dict[str, pa.Array]]:
-    """Columns by name, batch by batch; a column that the table lacks is all NULL."""
+    """Columns by name, batch by batch; a column that the table lacks is all NULL.
+
+    Values of the wrong type count as misfits of the file in the ``counted`` columns only (all
+    by default): another part may read the others too.
+    """
     present = {column.name for column in db.tables[source]}
     wanted = {name: kind for name, kind in kinds.items() if name in present}
     types = {"int": pa.int64(), "float": pa.float64(), "text": pa.string(), "bytes": pa.binary()}
-    for batch in db.batches(source, wanted, piece):
+    for batch in db.batches(source, wanted, piece, counted):
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         for name, kind in kinds.items():
             if name not in columns:

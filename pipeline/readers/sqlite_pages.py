@@ -43,7 +43,7 @@ import sqlite3
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -781,25 +781,37 @@ class SqliteFile:
         return round(float(counts.mean()) * total)
 
     def batches(
-        self, table: str, columns: Mapping[str, Kind], piece: Slice | None = None
+        self,
+        table: str,
+        columns: Mapping[str, Kind],
+        piece: Slice | None = None,
+        counted: Collection[str] | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The columns, in that order, of the table or a piece of it, in rowid order.
 
-        Raises KeyError for what the table lacks, DamagedDatabase at once or while reading.
+        Misfits are counted in all columns or, where several passes read one table, in the
+        `counted` ones.  Raises KeyError for what the table lacks, DamagedDatabase at once or
+        while reading.
         """
         present = {column.name: i for i, column in enumerate(self._tables[table].columns)}
         wanted = {present[name]: kind for name, kind in columns.items()}
-        return self._batches(table, dict(columns), wanted, piece)
+        counts = columns if counted is None else counted
+        return self._batches(table, dict(columns), wanted, piece, counts)
 
     def _batches(
-        self, table: str, columns: dict[str, Kind], wanted: dict[int, Kind], piece: Slice | None
+        self,
+        table: str,
+        columns: dict[str, Kind],
+        wanted: dict[int, Kind],
+        piece: Slice | None,
+        counted: Collection[str],
     ) -> Iterator[pa.RecordBatch]:
         after = piece.after if piece else None
         through = piece.through if piece else None
         leaves = self._leaves_of(table)
         if isinstance(leaves, str):
             self._note(table, leaves)
-            yield from self._driver_batches(table, columns, after, through)
+            yield from self._driver_batches(table, columns, after, through, counted)
             return
         last_leaf = piece.last if piece else len(leaves.pages)
         step = max(1, _BATCH_BYTES // self.page_size)
@@ -811,7 +823,7 @@ class SqliteFile:
                 if through is not None:  # rowids cannot bound this piece
                     raise DamagedDatabase(str(trouble)) from trouble
                 self._note(table, str(trouble))
-                yield from self._driver_batches(table, columns, after, None)
+                yield from self._driver_batches(table, columns, after, None, counted)
                 return
             try:
                 for part in _whole_rows(self._pages, rows, max(wanted) + 1):
@@ -821,11 +833,16 @@ class SqliteFile:
             except _Unsupported as trouble:
                 self._note(table, str(trouble))
                 upto = int(leaves.upto[last - 1])
-                yield from self._driver_batches(table, columns, after, upto)
+                yield from self._driver_batches(table, columns, after, upto, counted)
                 after = upto
 
     def _driver_batches(
-        self, table: str, columns: dict[str, Kind], after: int | None, through: int | None
+        self,
+        table: str,
+        columns: dict[str, Kind],
+        after: int | None,
+        through: int | None,
+        counted: Collection[str],
     ) -> Iterator[pa.RecordBatch]:
         """The rows with rowid in (after, through], through the driver."""
         query = _select(table, self._tables[table], columns)
@@ -841,7 +858,8 @@ class SqliteFile:
                 for i, (name, kind) in enumerate(columns.items()):
                     values = [row[i] for row in rows]
                     fitted = [_fit(kind, value) for value in values]
-                    self._count(table, name, fitted.count(None) - values.count(None))
+                    if name in counted:
+                        self._count(table, name, fitted.count(None) - values.count(None))
                     arrays.append(_array_of_list(kind, fitted))
                 yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -49,11 +50,16 @@ def blocks(path: Path) -> Iterator[tuple[int, bytes]]:
     if encoding != "utf-8":
         decoder = codecs.getincrementaldecoder(encoding)("replace")
     number, rest = 1, b""
+    held_blocks: list[bytes] = []  # of a line longer than a block: joined once it ends
     with path.open("rb") as stream:
         while raw := stream.read(_BLOCK_BYTES):
             if decoder:
                 raw = decoder.decode(raw).encode("utf-8", "replace")
-            raw = rest + raw
+            if b"\n" not in raw and b"\r" not in raw and not rest.endswith(b"\r"):
+                held_blocks.append(raw)
+                continue
+            raw = b"".join([rest, *held_blocks, raw])
+            held_blocks.clear()
             if b"\r" in raw:
                 held = raw.endswith(b"\r")  # its newline may be the next byte
                 raw = raw[: len(raw) - held].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -62,10 +68,49 @@ def blocks(path: Path) -> Iterator[tuple[int, bytes]]:
             if newline:
                 yield number, whole + newline
                 number += whole.count(b"\n") + 1
+    rest = b"".join([rest, *held_blocks])
     if decoder:
         rest += decoder.decode(b"", final=True).encode("utf-8", "replace")
     if rest:
         yield number, rest.rstrip(b"\r") + b"\n"
+
+
+def lines_with_end(path: Path) -> Iterator[tuple[int, str, bool]]:
+    """Like :func:`lines`, with whether each line had its end: the last may be torn."""
+    held: tuple[int, str] | None = None
+    for number, line in lines(path):
+        if held:
+            yield *held, True
+        held = (number, line)
+    if held:
+        yield *held, ends_whole(path)
+
+
+class Utf8:
+    """A text file of any encoding as a stream of UTF-8 without a mark, for parsers of bytes."""
+
+    def __init__(self, path: Path) -> None:
+        self._stream = path.open(encoding=_encoding(path), errors="replace", newline="")
+
+    def read(self, size: int = -1) -> bytes:
+        return self._stream.read(size).encode("utf-8", "replace")
+
+    def __enter__(self) -> Utf8:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+
+
+def ends_whole(path: Path) -> bool:
+    """Whether a text file ends with the end of a line; without it the last line may be torn."""
+    encoding = _encoding(path)
+    with path.open("rb") as stream:
+        stream.seek(max(0, stream.seek(0, os.SEEK_END) - 4))
+        end = stream.read()
+    if encoding.startswith("utf-16"):
+        end = end.replace(b"\0", b"")
+    return not end or end.endswith((b"\n", b"\r"))
 
 
 def _encoding(path: Path) -> str:

@@ -5,6 +5,8 @@ from typing import Any
 
 import duckdb
 
+from pipeline import catalog
+
 Row = tuple[Any, ...]
 
 
@@ -18,6 +20,7 @@ class Trace:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection = connection
         self.known: set[Row] = set()
+        self.launch_count = 0
 
     def insert(self, table: str, **values: Any) -> None:
         row = {"run_id": "run", "source_id": "a", **values}
@@ -71,6 +74,28 @@ class Trace:
         self.process(row["process"], source_id=row["source_id"])
         self.insert("api_call", start_ns=start_ns, end_ns=end_ns, name_id=name_id, **row)
 
+    def launch(
+        self, call: tuple[int, int], work: tuple[int, int], name: str = "gemm", **more: Any
+    ) -> None:
+        """A kernel that runs in ``work``, launched by a call in ``call``; for another kind of
+        work give ``make``, e.g. ``trace.copy``. ``call_name`` and ``thread`` are the call's."""
+        self.launch_count += 1
+        more.setdefault("correlation_id", 1_000 + self.launch_count)
+        own = {"name": more.pop("call_name", "cudaLaunchKernel"), "thread": more.pop("thread", 1)}
+        both = {key: more[key] for key in ("source_id", "process", "correlation_id") if key in more}
+        self.call(*call, **own, **both)
+        if make := more.pop("make", None):
+            make(*work, **more)
+        else:
+            self.kernel(*work, name, **more)
+
+    def overhead(self, start_ns: int, end_ns: int, **more: Any) -> None:
+        row = {"process": 1, "thread": 1, "name": "Buffer flush", **more}
+        self.insert("profiler_overhead", start_ns=start_ns, end_ns=end_ns, **row)
+
+    def description(self, key: str, value: str, **more: Any) -> None:
+        self.insert("run_description", key=key, value_text=value, **more)
+
     def range(
         self, start_ns: int = 0, end_ns: int | None = 10, name: str | None = "step", **more: Any
     ) -> None:
@@ -94,3 +119,39 @@ class Trace:
         names = [name for name, *_ in cursor.description or []]
         (row,) = cursor.fetchall()
         return dict(zip(names, row, strict=True))
+
+    # Several ranks, each with a file and a device of its own unless said otherwise.
+
+    def rank(
+        self, rank: int, source_id: str | None = None, utc_ns: int | None = None, **more: Any
+    ) -> dict[str, Any]:
+        """A rank with its file, process and GPU; what its rows carry."""
+        where = {"process": rank + 1, "source_id": source_id or f"rank {rank}"}
+        file = {"source_id": where["source_id"], "path": where["source_id"], "size_bytes": 1}
+        file |= {"row_count": 1, "status": "complete", "capture_start_utc_ns": utc_ns}
+        self._once("source_file", (where["source_id"],), **file)
+        self.process(rank=rank, **where, **more)
+        self.device(**where)
+        return where
+
+    def launched(
+        self, where: dict[str, Any], start_ns: int, end_ns: int, name: str = "gemm", **more: Any
+    ) -> None:
+        """A kernel and the call that launched it, at its start unless ``call_ns`` says when."""
+        call_ns = more.pop("call_ns", start_ns)
+        self.correlation = getattr(self, "correlation", 0) + 1
+        self.call(call_ns, call_ns, correlation_id=self.correlation, **where)
+        self.kernel(start_ns, end_ns, name, correlation_id=self.correlation, **where, **more)
+
+    def step(self, where: dict[str, Any], start_ns: int, end_ns: int, name: str) -> None:
+        """The range of a training step on the host."""
+        more = {"thread": 1, "kind": "push_pop", "domain_id": 0, "name": name, **where}
+        self.insert("nvtx_range", start_ns=start_ns, end_ns=end_ns, **more)
+
+    def keep_for(self, *views: str) -> None:
+        """Computes now, once, what these views come to more than once, as the store does."""
+        kept = [name for name in catalog.queries() if name in catalog.used_repeatedly(views)]
+        for name in kept:
+            self.connection.execute(f"DROP TABLE IF EXISTS temp.{name}")
+        for name in kept:
+            self.connection.execute(f"CREATE TEMP TABLE {name} AS FROM main.{name}")

@@ -174,6 +174,25 @@ def test_every_table_has_its_rows(made: Made) -> None:
     assert "CUDA graphs were recorded as a whole: their kernels are not visible" in read.issues
 
 
+def test_allocations(made: Made) -> None:
+    def event(kind: Any, memory: int, **more: Any) -> Row:
+        row = {"start": 7, "globalPid": pid(10), "deviceId": 0, "contextId": 1, "address": 4096}
+        row |= {"pc": 0, "bytes": 2**40, "memKind": memory, "memoryOperationType": kind}
+        return {**row, "name": None, "correlationId": 5, **more}
+
+    rows = [event(0, 2), event(1, 1, correlationId=None), event(0, 5, name="table"), event(9, 7)]
+    read = Read(made(CUDA_GPU_MEMORY_USAGE_EVENTS=[*rows, event(0, 2, start=None)]))
+    assert read.rows("memory_usage_event", "operation", "memory", "correlation_id", "name") == [
+        ("allocate", "device", 5, None),
+        ("free", "pinned", None, None),
+        ("allocate", "device static", 5, "table"),
+        (None, None, 5, None),
+    ]
+    place = ("start_ns", "process", "device_id", "context_id", "bytes")
+    assert read.rows("memory_usage_event", *place) == [(7, 10, 0, 1, 2**40)] * 4
+    assert read.issues["rows without a start or end time were left out"] == 1
+
+
 def test_columns_are_found_by_name_and_may_be_missing(made: Made) -> None:
     least = {"globalPid": pid(10), "end": 2, "shortName": 2, "deviceId": 0, "start": 1}
     [row] = Read(made(**{GPU + "KERNEL": [least]})).rows("kernel")

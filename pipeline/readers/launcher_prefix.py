@@ -1,0 +1,78 @@
+"""What launchers put before each line of a job's output, and whose line it says it is.
+
+``0: `` (srun -l), ``[1,0]<stdout>:`` (mpirun --tag-output), ``[0] `` (Hydra -prepend-rank),
+``vm-07-05: `` (pdsh, clush), ``[default7]:`` (torchrun), ``[rank3]:`` (torch's own log), and the
+times of container logs before any of them. ``1: `` or ``node1: `` may also be a line's own text:
+a reader that knows its lines tries the whole line first.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+_LARGEST = 10_000_000
+# Every alternative begins with fixed text or a bounded class, so that no line takes long.
+_PREFIX = re.compile(
+    r"""\s{0,16}(?:
+      \[(?:prterun-[\w.\-]{1,80}@)?\d{1,6},(?P<task>\d{1,8})\]
+      <(?P<stream>stdout|stderr|stddiag)>:\ ?
+    | \[default(?P<local>\d{1,4})\]:\ ?
+    | \[rank(?P<rank>\d{1,8})\]:\ ?
+    | \[(?P<hydra>\d{1,8})\](?:\ |(?=\#)|$)
+    | (?P<srun>\d{1,8}):(?:\ |$)
+    | \((?:\w{1,40}\ )?pid=\d{1,10}(?:,\ ip=(?P<ip>[\w.:\-]{1,60}))?\)\ ?
+    | (?P<host>[A-Za-z0-9](?=[\w.\-]{0,80}[0-9\-.])[\w.\-]{0,80}|localhost):(?:\ |$)
+    | (?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+\-]\d\d:\d\d))[ ]
+      (?:std(?:out|err)\ [FP]\ )?
+    )""",
+    re.VERBOSE,
+)
+# Launchers seen to be nested two deep (pdsh round torchrun), and a container's times before.
+_DEEPEST = 3
+
+
+@dataclass(frozen=True)
+class Prefixed:
+    """A line without its launcher's prefix.
+
+    ``task`` is the number of the task in the whole job (global rank), ``local_rank`` that within
+    its node, ``host`` the node, ``time`` an ISO 8601 time with its zone; each None when not said.
+    """
+
+    line: str
+    task: int | None = None
+    local_rank: int | None = None
+    host: str | None = None
+    time: str | None = None
+    is_stderr: bool = False
+
+    @property
+    def who(self) -> tuple[int | None, int | None, str | None]:
+        """Equal for lines of one process, as far as the prefix tells."""
+        return self.task, self.local_rank, self.host
+
+
+def without_prefix(line: str) -> Prefixed:
+    """The line without the prefixes of launchers, and what these say."""
+    bare = Prefixed(line)
+    for _ in range(_DEEPEST):
+        found = _PREFIX.match(bare.line)
+        if not found:
+            break
+        named = found.groupdict()
+        task = next((named[k] for k in ("task", "rank", "hydra", "srun") if named[k]), None)
+        if task is not None and (bare.task is not None or int(task) > _LARGEST):
+            break  # the second number is the line's own
+        if named["host"] and (bare.host is not None or bare.task is not None):
+            break
+        bare = replace(
+            bare,
+            line=bare.line[found.end() :],
+            task=bare.task if task is None else int(task),
+            local_rank=int(named["local"]) if named["local"] else bare.local_rank,
+            host=named["host"] or named["ip"] or bare.host,
+            time=named["time"] or bare.time,
+            is_stderr=bare.is_stderr or named["stream"] in ("stderr", "stddiag"),
+        )
+    return bare

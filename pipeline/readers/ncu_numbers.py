@@ -1,0 +1,240 @@
+"""Numbers and units as Nsight Compute prints them: separators of any locale, scaled units.
+
+ncu prints with the locale of the process that prints. Every number is an integer or has exactly
+two decimals, so that three digits after a lone separator are thousands. Two things keep the C
+locale whatever the process has: floats with six decimals (raw page, automatic units), and
+estimated speedups.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+# Thousands: en_US, de_DE, fr_FR (a space of any kind), de_CH (an apostrophe of either kind).
+_SEPARATORS = ",.'\u2019 \u00a0\u202f"
+_NUMBER_LIKE = rf"^-?[0-9][0-9{re.escape(_SEPARATORS)}]*$"
+_C_FLOAT = r"^-?[0-9]+\.[0-9]{6}$"
+# As many as decide beyond doubt, few enough to be quick.
+_EVIDENCE = 20_000
+# What stands where there is no value; ``nan`` is one that could not be computed.
+NO_VALUE = frozenset(
+    ("", "n/a", "no data", "<null>", "nan", "-nan", "inf", "-inf", "(!) nan", "(!) n/a")
+)
+_WITH_INSTANCES = re.compile(r"([^()]*?) ?(\([^()]*\))")
+_ATOM = re.compile(r"[A-Za-z#%]*")
+
+_SI = {"": 0, "n": -9, "u": -6, "m": -3, "K": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+# Base units that ncu scales and their prefixes; others it prints as they are.
+_TIMES = {
+    **{f"{prefix}second": power for prefix, power in _SI.items() if power <= 0},
+    **{f"{prefix}s": power for prefix, power in _SI.items() if power <= 0},
+}
+_SCALED = re.compile(r"([KMGTPE])(byte|hz|inst|warp|thread|sector|sectors|request|cycle|block)")
+
+
+@lru_cache(65_536)
+def base_unit(unit: str) -> tuple[str, int]:
+    """A unit -> (base unit in the spelling of 2025, power of ten that a value is scaled by).
+
+    An unknown unit is its own base.
+    """
+    above, slash, below = unit.partition("/")
+    if not _ATOM.fullmatch(above) or not _ATOM.fullmatch(below):
+        return unit, 0
+    if above in _TIMES and not slash:
+        return "ns", _TIMES[above] + 9
+    power = 0
+    if scaled := _SCALED.fullmatch(above):
+        power, above = _SI[scaled[1]], scaled[2]
+    elif above in _TIMES:
+        power, above = _TIMES[above] + 9, "ns"
+    if below in _TIMES:
+        power, below = power - _TIMES[below], "s"
+    elif scaled := _SCALED.fullmatch(below):
+        power, below = power - _SI[scaled[1]], scaled[2]
+    base = f"{above}{slash}{below}"
+    return ("hz" if base == "cycle/s" else base), power
+
+
+@dataclass
+class Style:
+    """How one file writes numbers, decided once from its first numbers with separators.
+
+    ``decimal`` is empty and ``thousands`` too as long as nothing has told.
+    """
+
+    decimal: str = ""
+    thousands: str = ""
+    _decimals: Counter[str] = field(default_factory=Counter)
+    _thousands: Counter[str] = field(default_factory=Counter)
+    _groups: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def is_c(self) -> bool:
+        """Whether a plain reading of a number is right: a point can only be the decimal one."""
+        return self.decimal == "."
+
+    @property
+    def is_decided(self) -> bool:
+        return bool(self.decimal and self.thousands)
+
+    def learn(self, cells: pa.Array) -> None:
+        """Decides what is open still by these texts; what is decided stays."""
+        if self.is_decided:
+            return
+        mask = pc.and_not(
+            pc.and_(
+                pc.match_substring_regex(cells, _NUMBER_LIKE),
+                pc.match_substring_regex(cells, rf"[{re.escape(_SEPARATORS)}]"),
+            ),
+            pc.match_substring_regex(cells, _C_FLOAT),
+        )
+        for cell in cells.filter(mask)[:_EVIDENCE].to_pylist():
+            self._weigh(cell.removeprefix("-"))
+        self._decide()
+
+    def _weigh(self, cell: str) -> None:
+        separators = [char for char in cell if not char.isdigit()]
+        last = separators[-1]
+        head, _, tail = cell.rpartition(last)
+        if len(set(separators)) > 1:
+            if separators.count(last) == 1 and last in ".,":
+                self._decimals[last] += 1
+                self._thousands[separators[0]] += 1
+        elif len(separators) > 1:
+            self._thousands[last] += 1
+        elif len(tail) == 3 and head != "0" and len(head) <= 3:
+            self._groups[last] += 1
+        elif last in ".," and tail:
+            self._decimals[last] += 1
+
+    def _decide(self) -> None:
+        if not self.decimal and self._decimals:
+            self.decimal = self._decimals.most_common(1)[0][0]
+        for found in (self._thousands, self._groups):
+            told = [mark for mark, _ in found.most_common() if mark != self.decimal]
+            if not self.thousands and told:
+                self.thousands = told[0]
+        if self.thousands and not self.decimal:
+            # Only whole numbers so far. A space or an apostrophe leaves it open.
+            self.decimal = {".": ",", ",": "."}.get(self.thousands, "")
+
+    def pattern(self) -> str:
+        """A regular expression of the numbers that this style allows."""
+        decimal = re.escape(self.decimal or ".,") if self.decimal else ".,"
+        grouped = ""
+        if self.thousands:
+            grouped = rf"|[0-9]{{1,3}}(?:{re.escape(self.thousands)}[0-9]{{3}})+"
+        exponent = "(?:[eE][-+]?[0-9]+)?" if self.decimal in ("", ".") else ""
+        return rf"^-?(?:[0-9]+{grouped})(?:[{decimal}][0-9]+)?{exponent}$"
+
+
+@dataclass
+class Parsed:
+    """Numbers (NaN where there is none) and texts (None where there is none) of some cells."""
+
+    values: np.ndarray  # float64
+    texts: pa.Array
+    odd: list[int]  # cells that look like numbers but not of this file's style
+
+
+def plain(cells: pa.Array, power: int) -> np.ndarray | None:
+    """Cells of the C locale, all numbers, times ten to the ``power``; NULL becomes NaN.
+
+    None when any is no finite number.
+    """
+    try:
+        values = pc.cast(cells, pa.float64())
+        if power:
+            scaled = pc.binary_join_element_wise(cells, pa.scalar(f"e{power}"), "")
+            values = pc.cast(scaled, pa.float64())
+    except pa.ArrowInvalid:
+        return None
+    found: np.ndarray = values.to_numpy(zero_copy_only=False)
+    is_sound = np.isfinite(found).sum() == len(cells) - cells.null_count
+    return found if is_sound else None
+
+
+def parse(cells: pa.Array, powers: np.ndarray, style: Style) -> Parsed:
+    """Cells of any kind, each times ten to its power; NULL is none."""
+    if not style.decimal:
+        style.learn(cells.drop_null())
+    if not powers.any() and style.is_c and (quick := plain(cells, 0)) is not None:
+        return Parsed(quick, pa.nulls(len(cells), pa.string()), [])
+    normal = _normal(cells, style)
+    if not style.thousands and normal.null_count > cells.null_count:
+        style.learn(cells.filter(pc.is_null(normal)).drop_null())
+        if style.thousands:
+            normal = _normal(cells, style)
+    values = _scaled(normal, powers)
+    rest = pc.and_(pc.is_valid(cells), pc.is_null(normal))
+    where = np.flatnonzero(rest.to_numpy(zero_copy_only=False))
+    texts: list[str | None] = [None] * len(cells) if len(where) else []
+    odd: list[int] = []
+    if len(where):
+        encoded = cells.filter(rest).dictionary_encode()
+        distinct = [_odd_cell(text, style) for text in encoded.dictionary.to_pylist()]
+        for row, code in zip(where.tolist(), encoded.indices.to_pylist(), strict=True):
+            number, texts[row], is_odd = distinct[code]
+            if number is not None:
+                values[row] = float(f"{number}e{powers[row]}")
+            if is_odd:
+                odd.append(row)
+    found = pa.array(texts, pa.string()) if len(where) else pa.nulls(len(cells), pa.string())
+    return Parsed(values, found, odd)
+
+
+def _normal(cells: pa.Array, style: Style) -> pa.Array:
+    """The numbers among the cells as C writes them, NULL for every other cell."""
+    is_c_float = pc.match_substring_regex(cells, _C_FLOAT)
+    is_number = pc.or_(is_c_float, pc.match_substring_regex(cells, style.pattern()))
+    numbers = pc.if_else(is_number, cells, pa.scalar(None, pa.string()))
+    if style.is_c and not style.thousands:
+        return numbers
+    own = numbers
+    if style.thousands:
+        own = pc.replace_substring(own, style.thousands, "")
+    own = pc.replace_substring(own, ",", ".")  # by now it can only be the decimal one
+    return pc.if_else(is_c_float, numbers, own)
+
+
+def _scaled(normal: pa.Array, powers: np.ndarray) -> np.ndarray:
+    # The power goes into the text, so that each number is rounded once only.
+    if powers.any():
+        tails = pa.array(powers).cast(pa.string())
+        plain_tail = pc.if_else(
+            pa.array(powers == 0), "", pc.binary_join_element_wise("e", tails, "")
+        )
+        with_power = pc.binary_join_element_wise(normal, plain_tail, "")
+        # A number that has an exponent of its own already: rare, one by one.
+        twice = pc.match_substring_regex(with_power, "[eE].*e")
+        if pc.any(twice).as_py():
+            return np.array(
+                [
+                    np.nan if text is None else float(text) * 10.0**power
+                    for text, power in zip(normal.to_pylist(), powers.tolist(), strict=True)
+                ]
+            )
+        normal = with_power
+    values: np.ndarray = pc.cast(normal, pa.float64()).to_numpy(zero_copy_only=False)
+    return values.copy()
+
+
+def _odd_cell(text: str, style: Style) -> tuple[str | None, str | None, bool]:
+    """A cell that is no plain number: (number as C writes it, text, whether it is doubtful)."""
+    if text.strip().lower() in NO_VALUE:
+        return None, None, False
+    if found := _WITH_INSTANCES.fullmatch(text):
+        if not found[1]:
+            return None, text, False
+        number = _normal(pa.array([found[1]]), style)[0].as_py()
+        if number is not None:
+            return number, found[2], False
+    return None, text, re.match(_NUMBER_LIKE, text) is not None

@@ -1,0 +1,169 @@
+"""The raw page: a row per kernel, a column per metric, the units in a row of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.readers.ncu_cells import Cells
+from pipeline.readers.ncu_columns import (
+    ODD,
+    Codes,
+    Columns,
+    Kind,
+    Tally,
+    column_of,
+    flags_of,
+    kind_of,
+)
+from pipeline.readers.ncu_kernels import LAUNCH_METRICS, Kernels, identity_columns
+from pipeline.readers.ncu_lines import Header
+from pipeline.readers.ncu_numbers import Style, parse, plain
+
+# A hundred kernels of hundreds of metrics show how numbers are written.
+_ROWS_TO_LEARN = 100
+
+
+class RawPage:
+    """One table of the raw page: which columns are metrics, their units."""
+
+    def __init__(
+        self,
+        header: Header,
+        kernels: Kernels,
+        style: Style,
+        tally: Tally,
+        codes: dict[str, Codes],
+    ) -> None:
+        identity = set(identity_columns(header))
+        self.names = [name for name in header.columns if name not in identity]
+        self.needs_units = True
+        self._kernels = kernels
+        self._style = style
+        self._tally = tally
+        self._codes = codes
+        self._kinds: list[Kind] = []
+        self._powers = np.zeros(0, np.int64)
+        # Columns that held nothing but numbers so far: the quick way is tried for these.
+        self._is_plain = np.ones(len(self.names), bool)
+
+    def take_units(self, table: pa.Table | None) -> None:
+        """Units from the first row of a table, or none at all."""
+        units = [(table.column(name)[0].as_py() if table else None) or "" for name in self.names]
+        self._kinds = [
+            kind_of("", "", name, unit) for name, unit in zip(self.names, units, strict=True)
+        ]
+        self._powers = np.array([kind.power for kind in self._kinds], np.int64)
+        self.needs_units = False
+
+    @property
+    def number_columns(self) -> list[str]:
+        """Columns that may be read as numbers at once: so far they held nothing else."""
+        if self.needs_units or not self._style.is_c:
+            return []
+        return [
+            name
+            for name, is_plain, power in zip(self.names, self._is_plain, self._powers, strict=True)
+            if is_plain and not power
+        ]
+
+    def rows(self, cells: Cells, ids: np.ndarray) -> Iterator[tuple[Columns, np.ndarray | None]]:
+        """The table metric by metric, and which rows to keep: an empty cell is no row."""
+        columns = [column_of(cells.table, name) for name in self.names]
+        missing = [column.null_count for column in columns]
+        style = self._style
+        if not style.decimal and columns:
+            some = [column.slice(0, _ROWS_TO_LEARN) for column in columns]
+            style.learn(pa.concat_arrays(some).drop_null())
+        # Columns with empty cells by themselves: filtering rows costs as much as making them.
+        whole_ones = [at for at, count in enumerate(missing) if not count]
+        yield self._some(cells, ids, columns, whole_ones)[0], None
+        gaps = [at for at, count in enumerate(missing) if 0 < count < len(ids)]
+        if gaps:
+            rows, order = self._some(cells, ids, columns, gaps)
+            yield rows, np.concatenate([flags_of(columns[at].is_valid()) for at in order])
+
+    def _some(
+        self, cells: Cells, ids: np.ndarray, columns: list[pa.Array], chosen: list[int]
+    ) -> tuple[Columns, list[int]]:
+        """Some of the columns, one after the other, and in which order."""
+        # What Arrow has read as numbers already.
+        order = [at for at in chosen if pa.types.is_floating(columns[at].type)]
+        values: list[np.ndarray] = []
+        texts: list[pa.Array] = []
+        if order:
+            read = pa.concat_arrays([columns[at] for at in order]).to_numpy(zero_copy_only=False)
+            values.append(np.where(np.isfinite(read), read, np.nan))
+            texts.append(pa.nulls(len(read), pa.string()))
+            chosen = [at for at in chosen if not pa.types.is_floating(columns[at].type)]
+        if self._style.is_c:
+            for power in np.unique(self._powers[chosen]).tolist():
+                quick = self._quick(columns, chosen, power)
+                if quick is not None:
+                    order += quick[0]
+                    values.append(quick[1])
+                    texts.append(pa.nulls(len(quick[1]), pa.string()))
+        rest = sorted(set(chosen) - set(order))  # texts, units to scale, other locales
+        if rest:
+            powers = np.repeat(self._powers[rest], len(ids))
+            joined = pa.concat_arrays([columns[at] for at in rest])
+            parsed = parse(joined, powers, self._style)
+            self._tell_odd(cells, rest, parsed.odd)
+            order += rest
+            values.append(parsed.values)
+            texts.append(parsed.texts)
+        if order:
+            self._learn_launch(ids, order, values)
+        return self._columns(ids, np.array(order, np.int64), values, texts), order
+
+    def _quick(
+        self, columns: list[pa.Array], chosen: list[int], power: int
+    ) -> tuple[list[int], np.ndarray] | None:
+        own = [at for at in chosen if self._is_plain[at] and self._powers[at] == power]
+        if not own:
+            return None
+        values = plain(pa.concat_arrays([columns[at] for at in own]), power)
+        if values is None:
+            self._is_plain[[at for at in own if plain(columns[at], power) is None]] = False
+            return self._quick(columns, chosen, power)
+        return own, values
+
+    def _columns(
+        self, ids: np.ndarray, order: np.ndarray, values: list[np.ndarray], texts: list[pa.Array]
+    ) -> Columns:
+        count = len(ids)
+
+        def spread(name: str) -> np.ndarray:
+            book = self._codes[name]
+            codes = np.array([book.of(getattr(kind, name)) for kind in self._kinds], np.int32)
+            return np.repeat(codes[order], count)
+
+        assumed = np.array([kind.is_assumed for kind in self._kinds], bool)
+        return Columns(
+            kernel=np.tile(ids, len(order)),
+            **{name: spread(name) for name in self._codes},
+            is_assumed=np.repeat(assumed[order], count),
+            values=np.concatenate(values) if values else np.zeros(0),
+            texts=pa.concat_arrays(texts) if texts else pa.nulls(0, pa.string()),
+        )
+
+    def _tell_odd(self, cells: Cells, columns: list[int], odd: list[int]) -> None:
+        rows = cells.table.num_rows
+        for at in odd:
+            name = self.names[columns[at // rows]]
+            text = f"{name}: {cells.table.column(name)[at % rows].as_py()}"
+            self._tally.odd_numbers.add(ODD, int(cells.numbers[at % rows]), text)
+
+    def _learn_launch(self, ids: np.ndarray, order: list[int], values: list[np.ndarray]) -> None:
+        joined = np.concatenate(values)
+        # The columns of a table are the same for all its kernels.
+        known = dict(self._kernels.rows[int(ids[0])])
+        for place, at in enumerate(order):
+            metric = self._kinds[at].metric
+            if metric in LAUNCH_METRICS and known.get(LAUNCH_METRICS[metric]) is None:
+                own = joined[place * len(ids) : (place + 1) * len(ids)]
+                for kernel, value in zip(ids.tolist(), own.tolist(), strict=True):
+                    if value == value:
+                        self._kernels.add_launch(kernel, metric, value)

@@ -1,0 +1,119 @@
+"""Superbench's monitor: one JSON object per line and sample -> ``gpu_sample``.
+
+Its keys are ``name:GPU``; everything without a GPU (CPU, network) is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.readers.record import (
+    NO_HINTS,
+    Facts,
+    Head,
+    Hints,
+    Issue,
+    Part,
+    Recording,
+    Refused,
+    row_batches,
+)
+from pipeline.readers.telemetry import gpu_of_index
+from pipeline.readers.text import Skipped, lines
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = "superbench-monitor"
+SUFFIXES: tuple[str, ...] = ()
+
+_LINE = re.compile(
+    r'^\s{0,8}\{"time": ?"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", [^\n]{0,4000}?"gpu_\w{1,60}:\d{1,4}": ',
+    re.ASCII | re.MULTILINE,
+)
+_KEY = re.compile(r"(gpu_\w{1,60}):(\d{1,4})", re.ASCII)
+# Name -> metric, factor, most. What it counts as ECC errors it does not say: no such name.
+_METRICS = {
+    "gpu_usage": ("gpu_util_share", 0.01, 100.0),
+    "gpu_temperature": ("temperature_celsius", 1.0, 250.0),
+    "gpu_power": ("power_w", 1.0, 1e4),
+    "gpu_power_limit": ("power_limit_w", 1.0, 1e4),
+    "gpu_mem_used": ("fb_used_bytes", 1.0, 1e14),
+    "gpu_mem_total": ("fb_total_bytes", 1.0, 1e14),
+}
+
+
+def recognise(head: Head) -> bool:
+    """Whether a text has a line of the monitor."""
+    return bool(_LINE.search(head.text))
+
+
+def read(path: Path, name: str = "", pieces: int = 1, hints: Hints = NO_HINTS) -> Recording:
+    """The monitor's samples; its times are the host's local ones."""
+    facts = Facts(FORMAT, host=hints.host)
+    recording = Recording(facts, [])
+    skipped = Skipped()
+    left_out: Counter[str] = Counter()
+    seen = Counter[str]()
+
+    def rows() -> Iterator[dict[str, object]]:
+        for number, line in lines(path):
+            if not line.lstrip().startswith('{"time"'):
+                continue
+            try:
+                sample = json.loads(line)
+                at = datetime.strptime(sample["time"], "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
+            except (ValueError, TypeError, KeyError, RecursionError):
+                skipped.add("not a whole line of the monitor", number, line)
+                continue
+            ns = int(at.timestamp()) * 1_000_000_000
+            if facts.capture_start_local_ns is None:
+                facts.capture_start_local_ns = ns
+            facts.capture_dur_ns = ns - facts.capture_start_local_ns
+            for key, value in sample.items():
+                seen["samples"] += 1
+                row = _row(key, value, left_out)
+                if row:
+                    yield {**row, "host": hints.host, "ts_ns": facts.capture_dur_ns}
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from row_batches("gpu_sample", rows())
+        facts.status_reason = "the monitor does not say where its log ends"
+        for issue in skipped.issues():
+            recording.report(issue)
+        for reason, count in sorted(left_out.items()):
+            recording.report(Issue("note", "", reason, "", count))
+        if not seen:
+            recording.refusal = Refused("no line of it can be read", "give the whole file")
+
+    recording.parts = [Part("gpu_sample", batches)]
+    return recording
+
+
+def _row(key: str, value: object, left_out: Counter[str]) -> dict[str, object] | None:
+    """A sample of a GPU; None for what is none, counted."""
+    found = _KEY.fullmatch(key)
+    if not found:
+        left_out["values that are no GPU's (time, CPU, network)"] += key != "time"
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        left_out[f"{found[1]}: no number"] += 1
+        return None
+    metric, factor, most = _METRICS.get(found[1], (found[1], 1.0, 1e18))
+    if not 0 <= value <= most:  # NaN neither
+        left_out[f"{found[1]}: cannot be"] += 1
+        return None
+    index = int(found[2])
+    return {
+        "gpu_id": gpu_of_index(index),
+        "device_id": index,
+        "entity": "gpu",
+        "metric": metric,
+        "value": value * factor,
+    }

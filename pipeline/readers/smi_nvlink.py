@@ -1,0 +1,147 @@
+"""``nvidia-smi nvlink -s``: the state of each NVLink of each GPU, or a sentence instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pipeline.readers.printed_numbers import ends_with_newline, scaled
+from pipeline.readers.record import (
+    NO_HINTS,
+    Facts,
+    Head,
+    Hints,
+    Part,
+    Recording,
+    Refused,
+    row_batches,
+)
+from pipeline.readers.text import Skipped, lines, without_escapes
+
+Row = dict[str, object]
+
+FORMAT = "nvidia-smi-nvlink"
+SUFFIXES: tuple[str, ...] = ()
+
+# "GPU 0: NVIDIA H200 (UUID: GPU-...)", which nvidia-smi -L prints too.
+_GPU = re.compile(
+    r"(?P<before>.*?)\bGPU (?P<number>\d{1,4}): (?P<product>[^()]{1,80}?)"
+    r" \(UUID: GPU-(?P<uuid>[0-9a-fA-F\-]{1,64})\)\s*",
+    re.ASCII,
+)
+_LINK = re.compile(r"\s*Link (?P<number>\d{1,3}): (?P<state>\S[^\n]{0,60})")
+_STATE = re.compile(r"(?P<speed>[\d.]{1,12}) GB/s\s*|<inactive>\s*", re.IGNORECASE)
+_SENTENCES = (
+    (re.compile(r"queries are not supported for Devices in MIG mode"), "mig"),
+    (re.compile(r"all links are inActive", re.IGNORECASE), "inactive"),
+    (re.compile(r"Device does not have or support Nvlink", re.IGNORECASE), "unsupported"),
+)
+_IN_TEXT = re.compile(
+    r"GPU \d{1,4}: [^\n]{1,120}\(UUID: GPU-[^\n]{1,80}\)[ \t]*\n(?:[ \t]*\n)?[^\n]{0,80}?"
+    r"(?:\bLink \d{1,3}: (?:[\d.]+ GB/s|<inactive>)|[Nn]vlink|NVML: Unable)"
+)
+_LONGEST = 1024  # characters of a line
+_NOTHING = "a GPU of which nothing is told"
+_CUT = "the file ends within the links of a GPU"
+_AGAIN = "copy the output of 'nvidia-smi nvlink -s' again"
+
+
+def recognise(head: Head) -> bool:
+    return "(UUID: GPU-" in head.text and bool(_IN_TEXT.search(without_escapes(head.text)))
+
+
+def read(path: Path, name: str, pieces: int = 1, hints: Hints = NO_HINTS) -> Recording:
+    """Rows of ``link``; see :mod:`pipeline.readers` for the arguments."""
+    recording = Recording(Facts(FORMAT, host=hints.host), [])
+    recording.facts.status_reason = "its end looks like any other line"
+
+    def links() -> Iterator[Row]:
+        skipped, count = Skipped(), 0
+        for row in _links(path, skipped):
+            count += 1
+            yield {"host": hints.host, "origin": "nvlink", "kind": "nvlink", **row}
+        for issue in skipped.issues(_AGAIN):
+            recording.report(issue)
+        if count == 0:
+            problem = skipped.issues()[0].problem if skipped.count else "no link is told"
+            recording.refusal = Refused(problem, _AGAIN)
+
+    recording.parts.append(Part("link", lambda: row_batches("link", links())))
+    return recording
+
+
+@dataclass
+class _Gpu:
+    """The GPU whose links are being listed."""
+
+    row: Row
+    number: int
+    before: str  # what a launcher puts before each line
+    line: int
+    is_told: bool = False
+    links: set[int] = field(default_factory=set)
+
+
+def _links(path: Path, skipped: Skipped) -> Iterator[Row]:
+    """One row per link; one per GPU where a sentence stands for its links."""
+    gpu: _Gpu | None = None
+    last = 0
+    for number, raw in lines(path):
+        line, last = without_escapes(raw[:_LONGEST]), number
+        if "(UUID:" in line and (found := _GPU.fullmatch(line)):
+            if gpu and not gpu.is_told:
+                skipped.add(_NOTHING, gpu.line, "")
+            gpu = _next(found, number, gpu)
+        elif gpu:
+            yield from _content(line.removeprefix(gpu.before), number, gpu, skipped)
+    if gpu and not gpu.is_told:
+        is_whole = ends_with_newline(path)
+        skipped.add(_NOTHING if is_whole else _CUT, gpu.line if is_whole else last, "")
+
+
+def _next(found: re.Match[str], line: int, before: _Gpu | None) -> _Gpu:
+    """A GPU's heading. Numbers that begin anew are another host's, or of another time."""
+    number = int(found["number"])
+    table = int(str(before.row["table_number"])) + (number <= before.number) if before else 0
+    row: Row = {
+        "source": f"GPU{number}",
+        "product": found["product"].strip(),
+        "gpu_id": found["uuid"].lower(),
+        "table_number": table,
+    }
+    return _Gpu(row, number, found["before"].strip(), line)
+
+
+def _content(line: str, number: int, gpu: _Gpu, skipped: Skipped) -> Iterator[Row]:
+    if found := _LINK.fullmatch(line):
+        state, link = _state(found), int(found["number"])
+        if state is None:
+            skipped.add("a link without a state", number, line)
+        elif link in gpu.links:
+            skipped.add("a second state of one link", number, line)
+        else:
+            gpu.links.add(link)
+            gpu.is_told = True
+            yield {**gpu.row, "link_number": link, "line": number, **state}
+    elif not gpu.is_told and (status := _sentence(line)):
+        gpu.is_told = True
+        yield {**gpu.row, "status": status, "line": number}
+
+
+def _state(found: re.Match[str]) -> Row | None:
+    """A link's state; None for what other options of nvlink print (-c, -e, -r)."""
+    state = _STATE.fullmatch(found["state"])
+    if state is None:
+        return None
+    if state["speed"] is None:
+        return {"status": "inactive"}
+    speed = scaled(state["speed"], 1_000_000_000)
+    if speed is None:
+        return None
+    return {"status": "active" if speed else "inactive", "bandwidth_bytes_per_s": speed or None}
+
+
+def _sentence(line: str) -> str | None:
+    return next((status for pattern, status in _SENTENCES if pattern.search(line)), None)
