@@ -330,7 +330,7 @@ def query(
     """
     if view not in {*catalog.queries(), *catalog.tables(), *catalog.reference()}:
         raise _unknown_view(view)
-    connection = _open(store_path).connect(thresholds, runs or None)
+    connection = _open(store_path).connect(thresholds, runs or None, asked=[view])
     _show(connection, f"FROM {view}", format_, output)
     _say_why_empty(connection, view)
 
@@ -381,7 +381,8 @@ def sql(
             raise UserError(str(file), f"cannot be read: {error}", "check the path") from error
     elif statement is None:
         statement = sys.stdin.read()
-    connection = _open(store_path).connect(thresholds, runs or None)
+    asked = catalog.views_in(statement)
+    connection = _open(store_path).connect(thresholds, runs or None, asked=asked)
     _only_reads(connection, statement)
     _show(connection, statement, format_, output)
 

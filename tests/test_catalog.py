@@ -39,6 +39,70 @@ def test_views_that_read_each_other_are_refused() -> None:
         catalog._in_order([one, other])
 
 
+def test_the_views_that_a_statement_names() -> None:
+    sql = "SELECT * FROM kernel_gap JOIN kernel USING (run_id) JOIN (FROM kernel_gap) JOIN no_view"
+    assert catalog.views_in(sql) == ["kernel_gap", "kernel_gap"]
+    assert catalog.views_in("FROM kernel_gap_summary -- _kernel_gap, kernel_gaps") == [
+        "kernel_gap_summary"
+    ]
+
+
+@pytest.fixture
+def views(monkeypatch: pytest.MonkeyPatch) -> None:
+    """name <- what it reads; ``s`` is staged, ``t...`` of the timeline, ``m...`` are metrics."""
+    read = {
+        "s": ("a_table",),
+        "t": ("s",),
+        "t_twice": ("t", "t"),
+        "m": ("t",),
+        "m_other": ("t",),
+        "m_of_s": ("s", "s"),
+        "m_deep": ("t_twice", "m_of_s"),
+    }
+    layer = {"s": "staging", "t": "timeline", "m": "metrics"}
+    found = {
+        name: catalog.Query(
+            name, layer[name[0]], "", "", "", "", (), " JOIN ".join(("FROM x", *others))
+        )
+        for name, others in read.items()
+    }
+    monkeypatch.setattr(catalog, "queries", lambda: found)
+
+
+@pytest.mark.parametrize(
+    ("asked", "kept"),
+    [
+        ([], set()),
+        (["a_table", "unknown"], set()),
+        (["t"], set()),
+        (["t", "t"], {"t"}),  # by one statement, in two places
+        (["m"], set()),
+        (["m", "m_other"], {"t"}),  # on two ways
+        (["m", "t"], {"t"}),
+        (["t_twice"], {"t"}),  # by one view, twice
+        (["m_deep"], {"t"}),
+        (["m_deep", "t_twice"], {"t", "t_twice"}),
+        (["m_of_s", "s"], set()),  # what is staged streams through
+    ],
+)
+def test_what_is_come_to_more_than_once(views: None, asked: list[str], kept: set[str]) -> None:
+    assert catalog.used_repeatedly(asked) == kept
+
+
+def test_comments_and_texts_name_no_view(views: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    sql = "SELECT 'FROM t' -- FROM t\nFROM t"
+    query = catalog.Query("m", "metrics", "", "", "", "", (), sql)
+    found = {**catalog.queries(), "m": query}
+    monkeypatch.setattr(catalog, "queries", lambda: found)
+    assert catalog.used_repeatedly(["m"]) == set()
+
+
+def test_the_gaps_of_all_views_are_computed_once() -> None:
+    kept = catalog.used_repeatedly(["kernel_gap", "kernel_gap_part", "kernel_gap_cause"])
+    assert {"device_gap", "gap_part"} <= kept
+    assert not {"kernel_gap", "activity", "launched_activity"} & kept
+
+
 def test_a_table_is_read_with_its_columns() -> None:
     table = catalog.tables()["kernel"]
     assert table.doc == "Kernel executions."

@@ -159,7 +159,10 @@ def test_set_overrides_a_threshold(ask: Asked) -> None:
         (("describe", "kernels"), "did you mean kernel"),
         (("query", "kernel", "--run", "ddp_healty"), "there are: ddp_healthy"),
         (("sql", "SELECT 1", "--run", "nothing like it"), "not in the store"),
-        (("query", "kernel_gap", "--set", "gap=1"), "known: activity_window_count, kernel_gap_ns"),
+        (
+            ("query", "kernel_gap", "--set", "gap=1"),
+            "known: activity_window_count, clock_early_share",
+        ),
         (("query", "kernel", "--store", "no_such_store"), "no tracelake store here"),
     ],
 )

@@ -3,6 +3,7 @@
 import csv
 import lzma
 import sqlite3
+import statistics
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,13 +35,18 @@ each_file = pytest.mark.parametrize("path", FILES, ids=run_of)
 
 
 @pytest.fixture(scope="module")
-def real(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection:
+def real_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """Every file as a run of its own."""
     store = Store.create(tmp_path_factory.mktemp("real") / "store")
     for path in FILES:
         (outcome,) = ingest([path], store, run=run_of(path), jobs=1).outcomes
         assert (outcome.kind, outcome.fault) == ("stored", None)
-    return store.connect()
+    return store
+
+
+@pytest.fixture(scope="module")
+def real(real_store: Store) -> duckdb.DuckDBPyConnection:
+    return real_store.connect()
 
 
 def rows(connection: duckdb.DuckDBPyConnection, sql: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -277,6 +283,157 @@ def test_projected_ranges(real: duckdb.DuckDBPyConnection) -> None:
         )
         for row in oracle("nvtx_gpu_proj_sum")
     }
+
+
+# -- steps and causes of gaps --------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def split(real: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    """The views that the following tests ask, computed once."""
+    for view in ("device_step", "gap_part"):
+        real.execute(f"CREATE TEMP TABLE kept_{view} AS FROM {view}")
+    return real
+
+
+def test_the_parts_of_a_gap_follow_each_other(split: duckdb.DuckDBPyConnection) -> None:
+    sql = """
+        WITH part AS (
+            SELECT
+                *,
+                start_ns = coalesce(lag(end_ns) OVER in_gap, gap_start_ns) AS follows,
+                lead(start_ns) OVER in_gap IS NULL AS is_last
+            FROM kept_gap_part
+            WINDOW in_gap AS (PARTITION BY gpu_key, gap_start_ns ORDER BY start_ns)
+        )
+        SELECT count(*), bool_and(follows AND start_ns < end_ns),
+            bool_and(end_ns = gap_end_ns) FILTER (is_last)
+        FROM part
+    """
+    ((count, follows, reaches),) = rows(split, sql)
+    assert count > 10_000
+    assert (follows, reaches) == (True, True)
+    sql = "SELECT gpu_key, start_ns, end_ns FROM device_gap ORDER BY ALL"
+    same = "SELECT DISTINCT gpu_key, gap_start_ns, gap_end_ns FROM kept_gap_part ORDER BY ALL"
+    assert rows(split, same) == rows(split, sql)
+
+
+def test_the_causes_sum_to_the_idle_time(split: duckdb.DuckDBPyConnection) -> None:
+    # Of each GPU, whichever processes share it.
+    causes = """
+        SELECT run_id, source_id, gpu_id, sum(total_ns)::BIGINT FROM kernel_gap_cause
+        GROUP BY ALL ORDER BY ALL
+    """
+    idle = """
+        SELECT run_id, source_id, gpu_id, sum(dur_ns)::BIGINT
+        FROM idle_interval
+        JOIN (SELECT DISTINCT run_id, source_id, gpu_id, gpu_key FROM traced_device)
+            USING (gpu_key)
+        GROUP BY ALL ORDER BY ALL
+    """
+    found = rows(split, causes)
+    assert found == rows(split, idle)
+    assert len(found) > 10
+
+
+def test_work_without_a_launch_call_is_unknown(split: duckdb.DuckDBPyConnection) -> None:
+    sql = """
+        SELECT count(*) FROM device_gap AS g JOIN kept_gap_part AS p
+            ON p.gpu_key = g.gpu_key AND p.gap_start_ns = g.start_ns
+        JOIN traced_device AS d ON d.device_key = p.device_key
+        ANTI JOIN api_call AS c ON c.run_id = d.run_id AND c.source_id = d.source_id
+            AND c.process = d.process AND c.correlation_id = g.after.correlation_id
+        WHERE p.cause <> 'unknown'
+    """
+    assert rows(split, sql) == [(0,)]
+
+
+def test_the_split_of_a_step_sums_to_it(split: duckdb.DuckDBPyConnection) -> None:
+    sql = """
+        SELECT count(*), count(*) FILTER (
+            compute_ns + exposed_communication_ns + exposed_memory_ns + idle_ns = step_ns
+            AND busy_ns + idle_ns = step_ns
+            AND overlap_ns + exposed_communication_ns = communication_ns
+            AND least(idle_ns, overlap_ns, exposed_communication_ns, exposed_memory_ns) >= 0
+            AND gap_ns <= idle_ns AND communication_ns <= nccl_sum_ns
+        )
+        FROM step_time
+    """
+    ((count, right),) = rows(split, sql)
+    assert count == right >= 59 + 59 + 31
+
+
+def test_steps_follow_each_other(split: duckdb.DuckDBPyConnection) -> None:
+    sql = """
+        SELECT bool_and(begin_ns = coalesce(before_ns, start_ns) AND start_ns <= end_ns) FROM (
+            SELECT *, lag(end_ns) OVER (PARTITION BY device_key ORDER BY begin_ns, end_ns)
+                AS before_ns
+            FROM kept_device_step
+        )
+    """
+    assert rows(split, sql) == [(True,)]
+
+
+STEPS = {
+    DDP: ("nvtx", 59),
+    "nccl_ddp_a100_rank0of4__cap2022.4.2_exp2022.4.2": ("nvtx", 59),
+    "pytorch_nvtx_steps_a100__cap2023.2.3_exp2023.4.4": ("nvtx", 31),
+    "nccl_sendrecv_2proc_h100__2026.2.1": ("kernel period", 17),
+}
+
+
+def test_which_files_have_steps(split: duckdb.DuckDBPyConnection) -> None:
+    sql = "SELECT run_id, origin, count(*) FROM step_time GROUP BY ALL"
+    found = {run: (origin, count) for run, origin, count in rows(split, sql)}
+    assert found == STEPS
+
+
+def test_steps_are_found_without_their_ranges(real_store: Store) -> None:
+    """By the period of kernels alone there are as many, and each is about as long."""
+    connection = real_store.connect(runs=[DDP])
+    sql = "SELECT origin, step, step_ns FROM step_time ORDER BY step"
+    by_range = rows(connection, sql)
+    connection.execute("CREATE TABLE no_range AS FROM nvtx_range LIMIT 0")
+    connection.execute("CREATE OR REPLACE VIEW nvtx_range AS FROM no_range")
+    by_period = rows(connection, sql)
+    assert [row[:2] for row in by_range] == [("nvtx", step) for step in range(59)]
+    assert [row[:2] for row in by_period] == [("kernel period", step) for step in range(59)]
+    medians = [statistics.median(ns for _, _, ns in steps) for steps in (by_range, by_period)]
+    assert medians[1] == pytest.approx(medians[0], rel=0.02)
+
+
+# -- across ranks --------------------------------------------------------------------------
+
+EXCHANGE = "nccl_sendrecv_2proc_h100__2026.2.1"
+
+
+@pytest.mark.parametrize("path", [f for f in FILES if run_of(f) == EXCHANGE], ids=run_of)
+def test_waits_of_two_processes(
+    real: duckdb.DuckDBPyConnection, plain: sqlite3.Connection, path: Path
+) -> None:
+    """One clock: the k-th kernels of both meet, from the later start to the earlier end."""
+    sql = """
+        SELECT k.start, k.end FROM CUPTI_ACTIVITY_KIND_KERNEL AS k
+        JOIN StringIds AS s ON s.id = k.shortName
+        WHERE k.deviceId = ? AND lower(s.value) LIKE '%nccl%' ORDER BY k.start
+    """
+    both = [plain.execute(sql, [device]).fetchall() for device in (0, 1)]
+    pairs = list(zip(*both, strict=True))
+    common = sum(min(a[1], b[1]) - max(a[0], b[0]) for a, b in pairs)
+    waits = [sum(max(a[0], b[0]) - own[0] for a, b, own in zip(*both, mine, strict=True))
+             for mine in both]  # fmt: skip
+    assert (common, waits) == (5_739_662, [10_898_336, 2_477_480])
+    found = rows(
+        real,
+        "SELECT nccl_sum_ns, wait_ns, transfer_ns, tail_ns FROM collective_wait"
+        " WHERE run_id = ? ORDER BY device_id",
+        EXCHANGE,
+    )
+    assert [row[:3] for row in found] == [
+        (17_172_652, 10_898_336, 5_739_662),
+        (8_229_100, 2_477_480, 5_739_662),
+    ]
+    assert all(row[0] == sum(row[1:]) for row in found)
 
 
 # -- broken files --------------------------------------------------------------------------

@@ -36,8 +36,9 @@ every_device = pytest.mark.parametrize(
 class Asked:
     """One connection to the samples, asked about one file (``job/name``) at a time."""
 
-    def __init__(self, store: Path) -> None:
-        self.connection = Store.open(store).connect({"kernel_gap_ns": 0})
+    def __init__(self, store: Path, **thresholds: float) -> None:
+        views = ("kernel_gap_part", "kernel_gap_cause", "step_time", "device_step")
+        self.connection = Store.open(store).connect(thresholds, asked=views)
 
     def rows(self, view: str, file: str, **equal: Any) -> list[dict[str, Any]]:
         job, name = file.split("/")
@@ -51,6 +52,12 @@ class Asked:
 
 @pytest.fixture(scope="module")
 def asked(sample_store: Path) -> Asked:
+    """Every idle interval is a gap."""
+    return Asked(sample_store, kernel_gap_ns=0)
+
+
+@pytest.fixture(scope="module")
+def asked_by_default(sample_store: Path) -> Asked:
     return Asked(sample_store)
 
 
@@ -139,6 +146,56 @@ def test_gaps(asked: Asked, file: str, pid: int, device: Truth) -> None:
     (summary,) = asked.rows("kernel_gap_summary", file, process=pid, gpu_id=device["gpu_uuid"])
     assert summary["idle_count"] == len(device["gaps"])
     assert summary["idle_ns"] == device["time"]["idle_ns"]
+
+
+def split_of(rows: list[dict[str, Any]]) -> dict[tuple[int, int], dict[str, int]]:
+    """Begin and length of each gap, and the time of each cause in it."""
+    found: dict[tuple[int, int], dict[str, int]] = {}
+    for row in rows:
+        gap = row["gap_start_ns"], row["gap_end_ns"] - row["gap_start_ns"]
+        causes = found.setdefault(gap, {})
+        causes[row["cause"]] = causes.get(row["cause"], 0) + row["dur_ns"]
+    return found
+
+
+@every_device
+@pytest.mark.parametrize("threshold_ns", [0, 10_000])
+def test_causes_of_gaps(
+    asked: Asked,
+    asked_by_default: Asked,
+    file: str,
+    pid: int,
+    device: Truth,
+    threshold_ns: int,
+) -> None:
+    one = asked_by_default if threshold_ns else asked
+    where = {"process": pid, "device_id": device["device_id"]}
+    assert split_of(one.rows("kernel_gap_part", file, **where)) == {
+        (gap["start_ns"], gap["dur_ns"]): gap["split_ns"]
+        for gap in device["gaps"]
+        if gap["dur_ns"] >= threshold_ns
+    }
+    expected: dict[str, int] = {}
+    for gap in device["gaps"]:
+        is_short = gap["dur_ns"] < threshold_ns
+        for cause, ns in ({"short_gap": gap["dur_ns"]} if is_short else gap["split_ns"]).items():
+            expected[cause] = expected.get(cause, 0) + ns
+    found: dict[str, int] = {}
+    for row in one.rows("kernel_gap_cause", file, **where):
+        found[row["cause"]] = found.get(row["cause"], 0) + row["total_ns"]
+    assert found == expected
+    assert sum(found.values()) == device["time"]["idle_ns"]
+
+
+@every_device
+def test_launches(asked: Asked, file: str, pid: int, device: Truth) -> None:
+    process = next(p for f, p in PROCESSES if f == file and p["pid"] == pid)
+    (row,) = asked.rows("launch_summary", file, process=pid, device_id=device["device_id"])
+    counts = ("kernel_count", "graph_count", "copy_count", "memset_count")
+    works = sum(device["time"][name] for name in counts)
+    assert row["activity_count"] == works
+    assert row["launched_count"] == works - process["orphan_kernels"]
+    assert (row["early_count"], row["is_aligned"]) == (0, True)
 
 
 @every_device
@@ -236,17 +293,88 @@ def test_steps(asked: Asked, file: str, process: Truth) -> None:
         assert found[step["name"], step["start_ns"]] == (step["end_ns"], *projected)
 
 
+SPLIT = ("busy", "compute", "communication", "overlap", "exposed_communication", "exposed_memory")
+
+
+@every_process
+def test_split_of_steps(asked: Asked, file: str, process: Truth) -> None:
+    """A step of ours begins where the last one's work ends: that much more idle time, no more."""
+    steps = [step for step in process["steps"] if "time" in step]
+    rows = sorted(asked.rows("step_time", file, process=process["pid"]), key=lambda r: r["step"])
+    # The truth lists only ranges that are called so.
+    rows = [row for row in rows if (row["name"] or "").startswith("iteration")]
+    assert [(row["step"], row["name"]) for row in rows] == [
+        (step["step"], step["name"]) for step in steps
+    ]
+    begin_ns = steps[0]["all_threads_gpu_start_ns"] if steps else 0
+    for row, step in zip(rows, steps, strict=True):
+        before_ns = step["all_threads_gpu_start_ns"] - begin_ns
+        assert row["begin_ns"] == begin_ns
+        begin_ns = step["all_threads_gpu_end_ns"]
+        assert row["begin_ns"] + row["step_ns"] == begin_ns
+        assert row["idle_ns"] == step["time"]["idle_ns"] + before_ns
+        for name in SPLIT:
+            assert row[f"{name}_ns"] == step["time"][f"{name}_ns"], name
+
+
+@every_process
+def test_idle_time_of_steps(asked: Asked, file: str, process: Truth) -> None:
+    where = {"process": process["pid"]}
+    idle: dict[int, int] = {}
+    for row in asked.rows("kernel_gap_cause", file, **where):
+        if row["step"] is not None:
+            idle[row["step"]] = idle.get(row["step"], 0) + row["total_ns"]
+    rows = asked.rows("step_time", file, **where)
+    assert {row["step"]: row["idle_ns"] for row in rows if row["idle_ns"]} == idle
+
+
+TELLING = [(file, process) for file, process in PROCESSES if "nccl_calls" in process]
+
+
+@pytest.mark.parametrize(("file", "process"), TELLING, ids=[file for file, _ in TELLING])
+def test_nccl_calls(asked: Asked, file: str, process: Truth) -> None:
+    """Whichever way its payloads were exported."""
+    rows = asked.rows("collective_call", file, process=process["pid"])
+    rows.sort(key=lambda row: row["start_ns"])
+    operations = {
+        "ncclCommInitRankConfig": "init", "ncclBroadcast": "broadcast",
+        "ncclAllReduce": "all_reduce", "ncclReduceScatter": "reduce_scatter",
+        "ncclAllGather": "all_gather",
+    }  # fmt: skip
+    keys = ("name", "start_ns", "end_ns", "communicator_id", "rank", "rank_count", "device_id")
+    keys += ("message_bytes", "reduction", "root", "peer_rank")
+    found = [{key: row[key] for key in keys} for row in rows]
+    assert found == [{key: call.get(key) for key in keys} for call in process["nccl_calls"]]
+    assert [row["operation"] for row in rows] == [operations[row["name"]] for row in rows]
+    assert {row["thread"] for row in rows} == {process["pid"]}
+
+
+ALLOCATING = [(file, process) for file, process in PROCESSES if "memory_events" in process]
+
+
+@pytest.mark.parametrize(("file", "process"), ALLOCATING, ids=[file for file, _ in ALLOCATING])
+def test_allocations(asked: Asked, file: str, process: Truth) -> None:
+    rows = asked.rows("memory_usage_event", file, process=process["pid"])
+    assert sorted(
+        (r["start_ns"], r["operation"], r["memory"], r["bytes"], r["correlation_id"]) for r in rows
+    ) == [
+        (e["at"], e["operation"], e["memory"], e["bytes"], e["correlation"])
+        for e in process["memory_events"]
+    ]
+
+
 # -- counters ------------------------------------------------------------------------------
 
 
 @every_file
 def test_gpu_samples(asked: Asked, file: str) -> None:
     with catalog.reference()["gpu_metric"].open(encoding="utf-8", newline="") as text:
-        known = {row["nsys_name"]: row for row in csv.DictReader(text)}
+        rows = [row for row in csv.DictReader(text) if row["nsys_name"]]
+    known = {name: row for row in rows for name in row["nsys_name"].split("|")}
     found = {row["metric"]: row for row in asked.rows("gpu_sample_summary", file)}
     truth = {
         known[name.split(" [")[0].lower()]["metric"]: (
-            float(known[name.split(" [")[0].lower()]["scale"]),
+            float(known[name.split(" [")[0].lower()]["nsys_scale"]),
             samples,
         )
         for name, samples in FILES[file]["gpu_metrics"].items()
@@ -297,3 +425,94 @@ def test_secrets_are_kept_nowhere(sample_store: Path) -> None:
         raw = file.read_bytes()
         found += [(file.name, s) for s in secrets if s in (text or "") or s.encode() in raw]
     assert found == []
+
+
+# -- across ranks --------------------------------------------------------------------------
+
+JOBS = {
+    path.parent.name: json.loads(path.read_text(encoding="utf-8"))
+    for path in sorted(SAMPLES.glob("*/truth.json"))
+}
+CLOCKS_NS = 1_000  # ranks leave up to 900 ns after one another, so clocks are known to that
+
+
+@pytest.fixture(scope="module", params=["ddp_late_rank", "ddp_healthy", "two_processes_one_file"])
+def across(sample_store: Path, request: pytest.FixtureRequest) -> tuple[str, Any]:
+    """A job of several ranks, and a connection to it alone."""
+    asked = ("collective", "collective_wait", "straggler", "what_if", "rank_difference")
+    return request.param, Store.open(sample_store).connect(runs=[request.param], asked=asked)
+
+
+def dicts(connection: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, Any]]:
+    cursor = connection.execute(sql)
+    columns = [column for column, *_ in cursor.description or []]
+    return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+
+
+def test_collectives(across: tuple[str, Any]) -> None:
+    job, connection = across
+    rows = {(row["process"], row["start_ns"]): row for row in dicts(connection, "FROM collective")}
+    truth = JOBS[job]["collectives"]
+    assert len(rows) == sum(len(collective["ranks"]) for collective in truth)
+    is_one_clock = len(JOBS[job]["files"]) == 1
+    for number, collective in enumerate(truth, 1):
+        for rank in collective["ranks"]:
+            row = rows[rank["pid"], rank["start_ns"]]
+            assert (row["step"], row["operation"]) == (collective["step"], collective["operation"])
+            assert (row["instance"], row["rank"]) == (number, rank["rank"])
+            assert row["rank_count"] == len(collective["ranks"])
+            assert row["dur_ns"] == row["wait_ns"] + row["transfer_ns"] + row["tail_ns"]
+            assert abs(row["residual_ns"]) <= CLOCKS_NS
+            for name in ("wait_ns", "transfer_ns", "tail_ns"):
+                assert row[name] == pytest.approx(
+                    rank[name], abs=0 if is_one_clock else CLOCKS_NS
+                ), (name, number)
+
+
+def test_who_came_last(across: tuple[str, Any]) -> None:
+    job, connection = across
+    last = {
+        row["instance"]: row["process"]
+        for row in dicts(connection, "FROM collective WHERE is_last")
+    }
+    for number, collective in enumerate(JOBS[job]["collectives"], 1):
+        waits = sorted(rank["wait_ns"] for rank in collective["ranks"])
+        # Two that come closer together than clocks are known cannot be told apart.
+        if waits[1] > 2 * CLOCKS_NS or len(JOBS[job]["files"]) == 1:
+            assert last[number] == collective["last_pid"], number
+
+
+def test_stragglers(across: tuple[str, Any]) -> None:
+    job, connection = across
+    rows = dicts(connection, "FROM straggler")
+    late = JOBS[job]["late"]
+    if len(rows) < 4:
+        assert {row["verdict"] for row in rows} == {"cannot tell"}
+        return
+    named = [row for row in rows if row["verdict"] == "straggler"]
+    assert [row["rank"] for row in named] == ([late["rank"]] if late else [])
+    for row in named:
+        assert row["lost_ns"] == pytest.approx(late["lost_ns"], rel=0.001)
+        assert row["reason"].startswith("idle: data_loading: ")
+        # Late by 4 ms in 3 of 6 steps.
+        (difference,) = connection.execute(
+            "SELECT difference_ns FROM rank_difference"
+            " WHERE rank = ? AND part = 'idle: data_loading'",
+            [late["rank"]],
+        ).fetchone()
+        mean_ns = late["late_by_ns"] * len(late["steps"]) / JOBS[job]["steps"]
+        assert difference == pytest.approx(mean_ns, rel=0.001)
+    for row in rows:
+        if row not in named:
+            assert row["lost_share"] < 0.005
+
+
+def test_what_if_nobody_were_late(across: tuple[str, Any]) -> None:
+    job, connection = across
+    rows = {row["scenario"]: row for row in dicts(connection, "FROM what_if")}
+    late = JOBS[job]["late"]
+    saved = rows["no rank waits for another"]["saved_ns"] * JOBS[job]["steps"]
+    if late:
+        assert saved == pytest.approx(late["lost_ns"], rel=0.001)
+    for row in rows.values():
+        assert 0 <= row["what_if_ns"] <= row["step_ns"]

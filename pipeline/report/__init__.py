@@ -19,12 +19,15 @@ from pipeline.report import (
     communication,
     copies,
     counters,
+    gap_causes,
     gaps,
     headline,
     kernels,
     nvtx,
     page,
+    ranks,
     sources,
+    steps,
     thresholds,
     time_split,
 )
@@ -38,9 +41,12 @@ if TYPE_CHECKING:
 SECTIONS: tuple[ModuleType, ...] = (
     headline,
     time_split,
+    steps,
     communication,
+    ranks,
     activity,
     gaps,
+    gap_causes,
     kernels,
     collectives,
     copies,
@@ -62,7 +68,7 @@ def write_report(
     overrides = overrides or {}
     written = []
     for run in dict.fromkeys(runs if runs is not None else store.runs()):
-        connection = store.connect(overrides, [run])
+        connection = store.connect(overrides, [run], asked=_views())
         path = output / page_name(run)
         _write(path, page.run_page(run, sections(connection), overrides))
         connection.close()
@@ -73,9 +79,13 @@ def write_report(
     return written
 
 
+def _views() -> list[str]:
+    return sorted({view for module in SECTIONS for view in module.VIEWS})
+
+
 def sections(connection: duckdb.DuckDBPyConnection) -> list[Section]:
     """Every section of the run that the connection is opened for."""
-    for view in sorted({view for module in SECTIONS for view in module.VIEWS}):
+    for view in _views():
         # Sections share views that take seconds: each is evaluated once, under its own name.
         connection.execute(f"CREATE OR REPLACE TEMP TABLE {view} AS FROM main.{view}")
     return [module.section(connection) for module in SECTIONS]

@@ -3,6 +3,7 @@
 --
 -- run_id      Run.
 -- source_id   Source file.
+-- device_key  Device and process; see traced_device.
 -- process     Process id.
 -- thread      Thread that launched it.
 -- call_start_ns  Start of the launching call.
@@ -12,6 +13,7 @@
 SELECT
     a.run_id,
     a.source_id,
+    a.device_key,
     a.process,
     c.thread,
     c.start_ns AS call_start_ns,
