@@ -29,9 +29,9 @@ STORE_MARKER = "tracelake_store.json"
 # Whether a file is a trace: the beginning of its content, its plain name, the file on disk.
 IsTrace = Callable[[bytes, str, Path], bool]
 
-_HEAD_BYTES = 4096
+HEAD_BYTES = 4096
 # Of text more is read: a job's log may say much before its first line that a reader knows.
-_TEXT_HEAD_BYTES = 4 << 20
+TEXT_HEAD_BYTES = 4 << 20
 # A zstd block holds up to 128 KiB compressed; less than a block cannot be decompressed.
 _RAW_HEAD_BYTES = 192 * 1024
 _BZ2_BLOCK_BYTES = 1_000_000  # a block of bzip2 -9, should it not compress at all
@@ -197,8 +197,8 @@ def _read_head(stream: IO[bytes]) -> bytes:
     kind = compression(raw)
     if kind == "bz2":
         raw += stream.read(_BZ2_BLOCK_BYTES)
-    elif kind is None and text_encoding(raw[:_HEAD_BYTES]):
-        raw += stream.read(_TEXT_HEAD_BYTES - len(raw))
+    elif kind is None and text_encoding(raw[:HEAD_BYTES]):
+        raw += stream.read(TEXT_HEAD_BYTES - len(raw))
     return raw
 
 
@@ -208,7 +208,7 @@ def text_encoding(head: bytes) -> str | None:
     By its byte order mark, else by where its zero bytes are: UTF-16 of mostly Latin text has
     every other byte zero. Text of any other encoding is read as UTF-8.
     """
-    head = head[:_HEAD_BYTES]
+    head = head[:HEAD_BYTES]
     for mark, encoding in _MARKS.items():
         if head.startswith(mark):
             return encoding
@@ -232,9 +232,9 @@ def plain_head(raw: bytes) -> bytes:
 
     Raises :class:`DamagedData` when the compressed data are damaged.
     """
-    head = _plain_head(raw, _HEAD_BYTES)
+    head = _plain_head(raw, HEAD_BYTES)
     if text_encoding(head):
-        return _plain_head(raw, _TEXT_HEAD_BYTES)
+        return _plain_head(raw, TEXT_HEAD_BYTES)
     return head
 
 
@@ -270,7 +270,7 @@ def _zstd_head(raw: bytes, length: int) -> bytes:
     with pa.CompressedInputStream(pa.BufferReader(raw), "zstd") as stream:
         while len(head) < length:
             try:
-                more = bytes(stream.read(min(length - len(head), _HEAD_BYTES)))
+                more = bytes(stream.read(min(length - len(head), HEAD_BYTES)))
             except OSError:
                 if head:  # where the raw beginning ends inside a frame
                     break

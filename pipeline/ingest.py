@@ -17,7 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pipeline import catalog
-from pipeline.archive import DamagedData, Found, plain_file, plain_name, text_encoding, walk
+from pipeline.archive import (
+    HEAD_BYTES,
+    TEXT_HEAD_BYTES,
+    DamagedData,
+    Found,
+    plain_file,
+    plain_name,
+    text_encoding,
+    walk,
+)
 from pipeline.errors import UserError
 from pipeline.readers import READERS
 from pipeline.readers.record import (
@@ -40,8 +49,6 @@ if TYPE_CHECKING:
 OutcomeKind = Literal["stored", "replaced", "unchanged", "duplicate", "refused", "ignored"]
 
 _LFS = b"version https://git-lfs.github.com/spec/"
-_HEAD_BYTES = 4096
-_TEXT_HEAD_BYTES = 4 << 20
 _TAIL_BYTES = 256 << 10
 _BY_CERTAINTY: tuple[Status, ...] = ("unknown", "complete", "incomplete", "refused")
 # Sources quote what they read and write: without being named, none is taken for a trace.
@@ -346,10 +353,10 @@ def _open(job: Job, plain: Path, pieces: int) -> list[Recording]:
 def _ends(plain: Path) -> bytes:
     """The beginning of a file and, of text, its end: a job's epilogue may append to its log."""
     with plain.open("rb") as stream:
-        head = stream.read(_HEAD_BYTES)
+        head = stream.read(HEAD_BYTES)
         if text_encoding(head) != "utf-8":
-            return head + stream.read(_TEXT_HEAD_BYTES - len(head)) if text_encoding(head) else head
-        head += stream.read(_TEXT_HEAD_BYTES - len(head))
+            return head + stream.read(TEXT_HEAD_BYTES - len(head)) if text_encoding(head) else head
+        head += stream.read(TEXT_HEAD_BYTES - len(head))
         at = stream.tell()
         stream.seek(max(at, stream.seek(0, os.SEEK_END) - _TAIL_BYTES))
         return head + stream.read(_TAIL_BYTES)
