@@ -21,15 +21,10 @@
 WITH followed AS (
     SELECT
         sample.*,
-        gpu_metric.kind AS metric_kind,
         lag(sample.value) OVER series AS previous_value,
         row_number() OVER series = 1 AS is_at_start
     FROM gpu_sample AS sample
-    JOIN gpu_metric ON gpu_metric.metric = sample.metric
-    WHERE (
-        gpu_metric.kind = 'counter'
-        OR gpu_metric.metric IN ('xid', 'clock_event_reasons')
-    )
+    WHERE sample.metric IN ('xid', 'clock_event_reasons')
         AND coalesce(sample.ts_ns, sample.tick) IS NOT NULL
     WINDOW series AS (
         PARTITION BY
@@ -54,7 +49,7 @@ SELECT
     entity_id,
     ts_ns,
     tick,
-    CASE WHEN metric_kind = 'counter' THEN 'counter_reset' ELSE metric END AS kind,
+    metric AS kind,
     metric,
     value,
     previous_value,
@@ -62,6 +57,23 @@ SELECT
 FROM followed
 WHERE CASE
     WHEN metric = 'xid' THEN value <> 0 AND value IS DISTINCT FROM previous_value
-    WHEN metric = 'clock_event_reasons' THEN value <> previous_value
-    ELSE value < previous_value
+    ELSE value <> previous_value
 END
+UNION ALL
+SELECT
+    run_id,
+    source_id,
+    host,
+    gpu_id,
+    device_id,
+    entity,
+    entity_id,
+    ts_ns,
+    tick,
+    'counter_reset',
+    metric,
+    value,
+    previous_value,
+    false
+FROM gpu_counter
+WHERE is_reset
