@@ -23,6 +23,8 @@
 -- tail_ns          Own end - earliest end.
 -- is_last          Whether this rank arrived last.
 -- residual_ns      How far its end lies from the common end after clocks were aligned.
+-- start_error_ns   How far its wait may be wrong: the residual and what an unknown rate
+--                  of its clock makes over the duration.
 -- message_bytes    Message by which algbw is defined; NULL when the export does not tell.
 -- algbw_bytes_per_s  message / transfer; NULL where not all ranks are present.
 -- busbw_bytes_per_s  algbw times the operation's factor (all_reduce 2(n-1)/n; all_gather,
@@ -53,6 +55,7 @@ SELECT
     c.tail_ns,
     c.is_last,
     c.residual_ns,
+    c.start_error_ns,
     c.message_bytes,
     CASE WHEN c.rank_count = c.communicator_size AND c.transfer_ns > 0
         THEN c.message_bytes / (c.transfer_ns / 1e9) END AS algbw_bytes_per_s,

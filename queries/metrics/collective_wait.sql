@@ -18,7 +18,8 @@
 -- last_arrival_share  last_arrival_count / split_count.
 -- caused_wait_ns      What all others together waited in those.
 -- median_residual_ns  Median distance of ends after clocks were aligned.
--- worst_residual_ns   Largest.
+-- worst_residual_ns   Largest, with what an unknown rate of the clock makes over the
+--                     collective's duration: a wait may be wrong by this.
 -- reason              Why some or all could not be split; else NULL.
 -- source_id           Source file.
 WITH timed AS MATERIALIZED (FROM collective_time),
@@ -49,7 +50,7 @@ SELECT
         THEN coalesce(sum(w.waited_ns) FILTER (c.is_last), 0)::BIGINT END
         AS caused_wait_ns,
     median(abs(c.residual_ns)) FILTER (c.wait_ns IS NOT NULL) AS median_residual_ns,
-    max(abs(c.residual_ns)) FILTER (c.wait_ns IS NOT NULL) AS worst_residual_ns,
+    max(c.start_error_ns) FILTER (c.wait_ns IS NOT NULL) AS worst_residual_ns,
     string_agg(DISTINCT c.reason, '; ' ORDER BY c.reason) AS reason,
     d.source_id
 FROM timed AS c

@@ -8,7 +8,8 @@
 -- device_id    CUDA ordinal inside the process.
 -- process      Process id.
 -- part         own_time (step without exposed communication), slower_kernels,
---              more_kernels (compute by duration and by number), exposed_wait (no row
+--              more_kernels (compute by duration of the same kernels, and by number or
+--              grid), exposed_wait (no row
 --              where unknown: then it is in the transfer), exposed_transfer,
 --              exposed_memory, or idle: and a cause of kernel_gap_cause.
 -- step_count   Steps.
@@ -19,11 +20,9 @@
 -- source_id    Source file.
 WITH timed AS MATERIALIZED (
     SELECT
-        r.device_key, r.run_id, r.step, r.own_ns, r.exposed_wait_ns,
-        r.exposed_transfer_ns, t.exposed_memory_ns
-    FROM rank_step AS r
-    JOIN traced_device AS d USING (run_id, device_key)
-    JOIN step_time AS t USING (run_id, source_id, process, device_id, step)
+        device_key, run_id, step, own_ns, exposed_wait_ns, exposed_transfer_ns,
+        exposed_memory_ns
+    FROM rank_step
 ),
 counted AS (
     SELECT device_key, run_id, count(*) AS step_count FROM timed GROUP BY ALL
@@ -45,17 +44,16 @@ idle AS (
     SEMI JOIN timed AS t ON t.device_key = d.device_key AND t.step = c.step
     GROUP BY d.device_key, c.cause
 ),
--- The same kernels, longer; or more of them.
+-- The same kernels, longer; or more of them, or with other grids: other work.
 kernel_time AS (
     SELECT
-        a.device_key, t.run_id, a.name_id,
-        count(*) / any_value(n.step_count) AS per_step,
-        avg(a.end_ns - a.start_ns) AS mean_ns
-    FROM step_activity AS a
+        a.device_key, t.run_id, a.shape,
+        sum(a.kernel_count) / any_value(n.step_count) AS per_step,
+        sum(a.total_ns) / sum(a.kernel_count) AS mean_ns
+    FROM step_kernel AS a
     JOIN timed AS t USING (device_key, step)
     JOIN counted AS n USING (device_key)
-    WHERE a.kind = 'kernel' AND a.is_compute AND a.is_first
-    GROUP BY a.device_key, t.run_id, a.name_id
+    GROUP BY a.device_key, t.run_id, a.shape
 ),
 -- A kernel that a rank does not run is run 0 times.
 kernel_median AS (
@@ -64,15 +62,15 @@ kernel_median AS (
         coalesce(k.per_step, 0) AS per_step,
         coalesce(k.mean_ns, n.median_ns) AS mean_ns,
         n.median_ns,
-        median(coalesce(k.per_step, 0)) OVER (PARTITION BY n.run_id, n.name_id)
+        median(coalesce(k.per_step, 0)) OVER (PARTITION BY n.run_id, n.shape)
             AS median_per_step
     FROM (
-        SELECT run_id, name_id, median(mean_ns) AS median_ns
+        SELECT run_id, shape, median(mean_ns) AS median_ns
         FROM kernel_time
-        GROUP BY run_id, name_id
+        GROUP BY run_id, shape
     ) AS n
     JOIN counted AS c USING (run_id)
-    LEFT JOIN kernel_time AS k USING (device_key, name_id)
+    LEFT JOIN kernel_time AS k USING (device_key, shape)
 ),
 kernel_part AS (
     SELECT

@@ -18,11 +18,13 @@ run_step AS (
         run_id,
         step,
         max(rank_count) AS rank_count,
+        max(device_count) AS device_count,
         max(step_ns) AS step_ns,
         -- The rank that the others wait for sets the pace.
         max(excess_ns) FILTER (is_critical) AS excess_ns,
         max(communication_ns - exposed_wait_ns) FILTER (is_critical) AS transfer_ns,
         bool_or(is_critical IS NOT NULL) AS is_wait_known,
+        max(communication_ns) > 0 AS is_communicating,
         max(greatest(own_ns, communication_ns - coalesce(exposed_wait_ns, 0)))
             AS hidden_ns
     FROM compared
@@ -36,42 +38,73 @@ mean AS (
         avg(step_ns) AS step_ns,
         avg(greatest(step_ns - coalesce(excess_ns, 0), coalesce(transfer_ns, 0)))
             AS ordinary_ns,
-        bool_or(is_wait_known) AS is_wait_known,
-        avg(hidden_ns) AS hidden_ns
+        avg(hidden_ns) AS hidden_ns,
+        CASE
+            WHEN bool_or(is_wait_known) THEN NULL
+            WHEN NOT bool_or(is_communicating) THEN 'no collectives are recorded'
+            WHEN 2 * max(rank_count) <= max(device_count) THEN
+                'steps were found on ' || max(rank_count) || ' of ' || max(device_count)
+                || ' devices'
+            ELSE 'waiting could not be told from transfer'
+        END AS untold,
+        bool_or(is_communicating) AS is_communicating
     FROM run_step
     GROUP BY run_id
 ),
--- Idle time of a cause delays the job where the critical rank has it.
-cause AS MATERIALIZED (
-    SELECT d.device_key, c.run_id, c.step, c.cause, sum(c.total_ns) AS total_ns
+-- Time that a rank would not have needed, by scenario.
+gain AS MATERIALIZED (
+    SELECT
+        d.device_key, c.run_id, c.step, 'no idle time: ' || c.cause AS scenario,
+        sum(c.total_ns)::DOUBLE AS total_ns
     FROM kernel_gap_cause AS c
     JOIN traced_device AS d USING (run_id, source_id, process, device_id)
     WHERE c.step IS NOT NULL
     GROUP BY d.device_key, c.run_id, c.step, c.cause
-),
--- What is saved is the difference between the slowest rank with and without the cause:
--- waiting, which both leave out, is none of the cause's doing.
-without_cause AS (
+    UNION ALL
     SELECT
-        run_id, cause,
+        device_key, run_id, step, class || ' kernels as fast as on the median rank',
+        slower_ns
+    FROM slower_class
+),
+-- What is saved is the difference between the slowest rank with and without the gain:
+-- waiting, which both leave out, is none of its doing. A rank without it may be the
+-- slowest when it is gone.
+without_gain AS (
+    SELECT
+        run_id, scenario,
         avg(step_ns - greatest(0, slowest_ns - greatest(rest_ns, transfer_ns)))
             AS what_if_ns
     FROM (
         SELECT
-            r.run_id, r.step, k.cause,
+            r.run_id, r.step, k.scenario,
             max(r.step_ns) AS step_ns,
             max(r.step_ns - coalesce(r.exposed_wait_ns, 0)) AS slowest_ns,
-            max(r.step_ns - coalesce(r.exposed_wait_ns, 0) - coalesce(c.total_ns, 0))
+            max(r.step_ns - coalesce(r.exposed_wait_ns, 0) - coalesce(g.total_ns, 0))
                 AS rest_ns,
             max(r.communication_ns - coalesce(r.exposed_wait_ns, 0)) AS transfer_ns
         FROM compared AS r
-        -- A rank without this cause may be the slowest when it is gone.
-        JOIN (SELECT DISTINCT run_id, cause FROM cause) AS k USING (run_id)
-        LEFT JOIN cause AS c
-            ON c.device_key = r.device_key AND c.step = r.step AND c.cause = k.cause
-        GROUP BY r.run_id, r.step, k.cause
+        JOIN (SELECT DISTINCT run_id, scenario FROM gain) AS k USING (run_id)
+        LEFT JOIN gain AS g
+            ON g.device_key = r.device_key
+            AND g.step = r.step
+            AND g.scenario = k.scenario
+        GROUP BY r.run_id, r.step, k.scenario
     )
-    GROUP BY run_id, cause
+    GROUP BY run_id, scenario
+),
+-- Where clocks disagree the causes of that rank's idle time are unknown: others' as well
+-- as its own may be what delays the job.
+misaligned AS (
+    SELECT
+        d.run_id,
+        string_agg(
+            'clocks of CPU and GPU disagree by ' || k.worst_early_ns || ' ns'
+            || coalesce(' on rank ' || d.rank, ''), '; ' ORDER BY d.rank, d.device_key
+        ) AS reason
+    FROM clock_check AS k
+    JOIN traced_device AS d USING (device_key)
+    WHERE NOT k.is_aligned AND k.device_key IN (SELECT device_key FROM compared)
+    GROUP BY d.run_id
 ),
 scenario AS (
     SELECT
@@ -82,26 +115,43 @@ scenario AS (
     FROM mean
     UNION ALL
     SELECT
-        run_id, 'no rank waits for another',
-        CASE WHEN is_wait_known THEN ordinary_ns END,
+        run_id, 'no rank waits for another', ordinary_ns,
         'per step less what the rank that was waited for needed more than the median '
             || 'rank, not below its transfers; as measured where waits are unknown',
-        CASE WHEN NOT is_wait_known THEN 'waiting could not be told from transfer' END
+        untold
     FROM mean
     UNION ALL
     SELECT
-        run_id, 'no idle time: ' || cause, what_if_ns,
+        w.run_id, w.scenario, w.what_if_ns,
         'per step less what the slowest rank, waiting left out, would gain without this '
             || 'cause, not below its transfers',
-        NULL
-    FROM without_cause
+        CASE WHEN w.scenario NOT IN ('no idle time: short_gap', 'no idle time: unknown')
+            THEN m.reason END
+    FROM without_gain AS w
+    LEFT JOIN misaligned AS m USING (run_id)
+    WHERE w.scenario LIKE 'no idle time: %'
+    UNION ALL
+    SELECT DISTINCT
+        w.run_id,
+        -- Of one rank nothing can be said of any class.
+        CASE WHEN m.rank_count < 2 THEN 'kernels as fast as on the median rank'
+            ELSE w.scenario END,
+        CASE WHEN m.rank_count >= 2 THEN w.what_if_ns END,
+        'per step each kernel''s duration is the lower median of the ranks'' means for its '
+            || 'name, grid and block; then as for idle time; kernels side by side gain '
+            || 'together',
+        CASE WHEN m.rank_count < 2 THEN 'only one rank has steps'
+            WHEN m.is_communicating THEN m.untold END
+    FROM without_gain AS w
+    JOIN mean AS m USING (run_id)
+    WHERE w.scenario NOT LIKE 'no idle time: %'
 ),
 -- least() would take the measured step where the scenario is unknown.
 bounded AS (
     SELECT
         s.run_id, s.scenario, m.step_count, m.rank_count, m.step_ns, s.model, s.reason,
-        CASE WHEN s.what_if_ns IS NOT NULL THEN least(s.what_if_ns, m.step_ns) END
-            AS what_if_ns
+        CASE WHEN s.what_if_ns IS NOT NULL AND s.reason IS NULL
+            THEN least(s.what_if_ns, m.step_ns) END AS what_if_ns
     FROM scenario AS s
     JOIN mean AS m USING (run_id)
 )

@@ -9,6 +9,7 @@
 -- communicator_id  See collective_kernel.
 -- communicator_size  See collective_kernel.
 -- message_bytes  See collective_kernel.
+-- call_start_ns  See collective_kernel.
 -- step          See collective_match.
 -- instance      Number of the collective within the run; NULL when not matched.
 -- rank_count    Devices that took part.
@@ -22,17 +23,27 @@
 -- tail_ns       Own end - earliest end.
 -- is_last       Whether it waited least: the others waited for it.
 -- residual_ns   How far its end lies from the common end after clocks were aligned.
+-- start_error_ns  How far its start, and with it its wait, may be wrong: the residual and
+--               what an unknown rate of its clock makes over its duration.
 -- method        common window, or shortest duration where one instance has no common
 --               window: then that stands in for the transfer, the rest is waiting.
 -- reason        Why there is no split; else NULL.
-WITH matched AS MATERIALIZED (FROM collective_match),
+-- A clock that runs fast is less wrong at the start than at the end.
+WITH matched AS MATERIALIZED (
+    SELECT
+        *,
+        (start_ns + clock_ns + drift * (end_ns - start_ns))::BIGINT AS common_start_ns,
+        (abs(residual_ns) + drift_error * (end_ns - start_ns))::BIGINT AS start_error_ns
+    FROM collective_match
+),
 bound AS (
     SELECT
         run_id,
         instance,
         any_value(operation) AS operation,
         any_value(channel) AS channel,
-        max(start_ns + clock_ns) AS latest_start_ns,
+        bool_or(is_rooted) AS is_rooted,
+        max(common_start_ns) AS latest_start_ns,
         min(end_ns + clock_ns) AS earliest_end_ns,
         max(end_ns + clock_ns) AS latest_end_ns,
         min(end_ns - start_ns) AS shortest_ns,
@@ -46,11 +57,16 @@ judged AS (
     SELECT
         *,
         earliest_end_ns >= latest_start_ns AS has_window,
-        latest_start_ns - earliest_end_ns > threshold_of('collective_tail_ns')
+        -- On a common clock; a rank's own may count a nanosecond less.
+        least(earliest_end_ns - latest_start_ns, shortest_ns) AS window_ns,
+        -- Who gives to a root may be gone before the root comes.
+        NOT is_rooted AND (
+            latest_start_ns - earliest_end_ns > threshold_of('collective_tail_ns')
             OR latest_end_ns - earliest_end_ns > greatest(
                 threshold_of('collective_tail_ns'),
                 threshold_of('collective_tail_share') * longest_ns
-            ) AS is_missed
+            )
+        ) AS is_missed
     FROM bound
 ),
 met AS (
@@ -63,17 +79,20 @@ met AS (
 split AS (
     SELECT
         m.*,
-        m.start_ns + m.clock_ns AS common_start_ns,
         b.is_apart,
         b.has_window,
         CASE
             WHEN b.is_apart THEN NULL
-            WHEN b.has_window THEN b.latest_start_ns - m.start_ns - m.clock_ns
+            -- In its own nanoseconds, which may be shorter than the common ones.
+            WHEN b.has_window THEN least(
+                b.latest_start_ns - m.common_start_ns,
+                m.end_ns - m.start_ns - b.window_ns
+            )
             ELSE m.end_ns - m.start_ns - b.shortest_ns
         END AS wait_ns,
         CASE
             WHEN b.is_apart THEN NULL
-            WHEN b.has_window THEN b.earliest_end_ns - b.latest_start_ns
+            WHEN b.has_window THEN b.window_ns
             ELSE b.shortest_ns
         END AS transfer_ns
     FROM matched AS m
@@ -97,6 +116,7 @@ SELECT
     s.communicator_id,
     s.communicator_size,
     s.message_bytes,
+    s.call_start_ns,
     s.step,
     s.instance,
     s.rank_count,
@@ -110,6 +130,7 @@ SELECT
     s.end_ns - s.start_ns - s.wait_ns - s.transfer_ns AS tail_ns,
     CASE WHEN NOT s.is_apart THEN s.device_key = a.last_key END AS is_last,
     s.residual_ns,
+    s.start_error_ns,
     CASE
         WHEN s.is_apart THEN NULL
         WHEN s.has_window THEN 'common window'
@@ -123,7 +144,7 @@ JOIN arrival AS a ON a.run_id = s.run_id AND a.instance = s.instance
 UNION ALL
 SELECT
     run_id, device_key, operation, stream_id, communicator_id, communicator_size,
-    message_bytes, step, NULL, NULL, start_ns, end_ns, NULL, NULL, NULL, NULL, NULL,
-    NULL, NULL, NULL, NULL, reason
+    message_bytes, call_start_ns, step, NULL, NULL, start_ns, end_ns, NULL, NULL, NULL,
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, reason
 FROM matched
 WHERE instance IS NULL

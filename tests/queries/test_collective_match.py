@@ -6,6 +6,7 @@ import pytest
 from rows import Trace
 
 REDUCE, GATHER = "ncclAllReduce", "ncclAllGather"
+US = 1_000
 
 
 def two(trace: Trace, *utc_ns: int | None) -> list[dict[str, Any]]:
@@ -99,14 +100,38 @@ def test_a_capture_that_begins_a_step_later(trace: Trace) -> None:
     assert rows == [(3, None, alone), (4, 2, None), (4, 2, None), (5, None, alone)]
 
 
-def test_a_step_later_without_numbers_is_seen_by_the_clock(trace: Trace) -> None:
-    # Both count from 0, so that the second's step 0 would meet the first's, 100 ns too early.
-    for where, first in zip(two(trace, 0, 0), (0, 1), strict=True):
-        for step in range(first, first + 4):
-            trace.step(where, 100 * step, 100 * step + 90, "train_step")
-            trace.launched(where, 100 * step + 10, 100 * step + 20, REDUCE)
-    why = "steps have no numbers, and clocks differ by more than half a step"
-    assert reasons(trace) == [("all_reduce", why, None)]
+LENGTHS = 100 * US, 180 * US, 90 * US, 240 * US, 130 * US, 110 * US, 200 * US
+
+
+def without_numbers(trace: Trace, first: int, clock_ns: int = 0, count: int = 6) -> None:
+    """Ranks whose steps are as long as each other's, the second's capture from ``first`` on."""
+    for where, begun in zip(two(trace, 0, 0), (0, first), strict=True):
+        error_ns = clock_ns if where["process"] == 2 else 0
+        for step in range(begun, min(begun + count, len(LENGTHS))):
+            begin = sum(LENGTHS[:step]) + error_ns
+            trace.step(where, begin, begin + LENGTHS[step], "train_step")
+            end = begin + LENGTHS[step] - 5 * US
+            trace.launched(where, end - 10 * US, end, REDUCE)
+
+
+SHIFTED = "steps have no numbers, and those of another rank fit only some steps later"
+
+
+@pytest.mark.parametrize("count", [6, 7])
+def test_a_step_later_without_numbers_is_seen_by_their_lengths(trace: Trace, count: int) -> None:
+    # Both count from 0, so that the second's step 0 would meet the first's; of 7 the second
+    # has one less.
+    without_numbers(trace, 1, count=count)
+    assert set(reasons(trace)) <= {
+        ("all_reduce", SHIFTED, None),
+        ("all_reduce", "no other rank ran this operation on this stream", None),
+    }
+
+
+@pytest.mark.parametrize("clock_ns", [50_000 * US, -50_000 * US, 300 * US, 0])
+def test_a_wrong_clock_alone_shifts_no_steps(trace: Trace, clock_ns: int) -> None:
+    without_numbers(trace, 0, clock_ns)
+    assert reasons(trace) == [("all_reduce", None, 2)]
 
 
 def test_steps_without_numbers_that_began_together(trace: Trace) -> None:
@@ -117,14 +142,62 @@ def test_steps_without_numbers_that_began_together(trace: Trace) -> None:
     assert reasons(trace) == [("all_reduce", None, 2)]
 
 
-def test_outside_of_steps(trace: Trace) -> None:
+def test_before_between_and_after_steps(trace: Trace) -> None:
     for where in two(trace):
-        trace.launched(where, 10, 20, REDUCE)
+        for step in (1, 2):
+            trace.step(where, 100 * step, 100 * step + 50, f"step {step}")
+        for start_ns in (10, 110, 160, 210, 310, 330):
+            trace.launched(where, start_ns, start_ns + 5, REDUCE)
+    rows = trace.ask("SELECT step, instance, rank_count, reason FROM collective_match"
+                     " ORDER BY start_ns, device_key")  # fmt: skip
+    steps = (None, 1, 1, 2, None, None)
+    assert rows == [(step, k, 2, None) for k, step in enumerate(steps, 1) for _ in (0, 1)]
+
+
+def test_outside_of_steps_other_numbers_are_refused_only_there(trace: Trace) -> None:
+    for where in two(trace):
+        if where["process"] == 1:
+            trace.launched(where, 10, 20, REDUCE)
+        for start_ns in (30, 110, 210):
+            trace.launched(where, start_ns, start_ns + 10, REDUCE)
         for step in (1, 2):
             trace.step(where, 100 * step, 100 * step + 90, f"step {step}")
-            trace.launched(where, 100 * step + 10, 100 * step + 20, REDUCE)
     rows = trace.ask("SELECT DISTINCT step, reason FROM collective_match ORDER BY step")
-    assert rows == [(1, None), (2, None), (None, "outside of steps")]
+    assert rows == [(1, None), (2, None), (None, "ranks ran different numbers of it")]
+
+
+def test_without_a_launch_nothing_says_in_which_step(trace: Trace) -> None:
+    for where in two(trace):
+        for step in (1, 2):
+            trace.step(where, 100 * step, 100 * step + 90, f"step {step}")
+            trace.launched(where, 100 * step, 100 * step + 10, REDUCE)
+        trace.kernel(400, 410, REDUCE, **where)
+    rows = trace.ask("SELECT DISTINCT step, reason FROM collective_match ORDER BY step")
+    why = "its launch was not recorded, so its step is unknown"
+    assert rows == [(1, None), (2, None), (None, why)]
+
+
+def test_a_broadcast_takes_the_clock_of_what_all_leave_together(trace: Trace) -> None:
+    # The second file's clock is 50 ms ahead. The root leaves the broadcast 700 ns early.
+    one, other = two(trace, 0, 0)
+    for k in range(6):
+        zero = 1000 * US * k
+        for where, error_ns in ((one, 0), (other, 50_000 * US)):
+            trace.kernel(zero + error_ns, zero + error_ns + 900, REDUCE, **where)
+        trace.kernel(zero + 2000, zero + 2300, "ncclBroadcast", **one)
+        zero += 50_000 * US
+        trace.kernel(zero + 2500, zero + 3000, "ncclBroadcast", **other)
+    rows = trace.ask(
+        "SELECT DISTINCT operation, rank, residual_ns, is_rooted, end_ns + clock_ns"
+        " - min(end_ns + clock_ns) OVER (PARTITION BY instance)"
+        " FROM collective_match JOIN traced_device USING (run_id, device_key) ORDER BY ALL"
+    )
+    assert rows == [
+        ("all_reduce", 0, 0, False, 0),
+        ("all_reduce", 1, 0, False, 0),
+        ("broadcast", 0, 0, True, 0),
+        ("broadcast", 1, 0, True, 700),
+    ]
 
 
 def test_ranks_that_do_not_take_part_do_not_matter(trace: Trace) -> None:

@@ -47,16 +47,15 @@ def test_waits_that_overlap_count_once_where_exposed(trace: Trace) -> None:
     assert [row[4:6] for row in waits(trace)] == [(60, 30), (0, 0)]
 
 
-def test_waiting_over_the_end_of_the_step_is_cut_there(trace: Trace) -> None:
+def test_waiting_over_the_end_of_the_step_counts_to_the_step_that_launched_it(
+    trace: Trace,
+) -> None:
     # Launched in step 1, it runs on into step 2, whose work begins at 200.
     one, other = two_ranks(trace)
     trace.launched(one, 170, 260, REDUCE, stream_id=20)
     trace.launched(other, 240, 260, REDUCE, stream_id=20, call_ns=170)
-    rows = waits(trace)
-    # Exposed are [170, 190): then compute runs, to the end of the step.
-    assert rows[0] == (1, 1, 1, 1, 70, 20, 0)
-    # By the time on its GPU the other's lies in step 2.
-    assert rows[1][:5] == (2, 2, 1, 1, 0)
+    # Of the wait in [170, 240) compute hides [190, 220). The other's starts in step 2.
+    assert waits(trace) == [(1, 1, 1, 1, 70, 40, 0), (2, 1, 1, 1, 0, 0, 35)]
 
 
 def test_what_cannot_be_split_is_unknown(trace: Trace) -> None:
