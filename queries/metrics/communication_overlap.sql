@@ -1,6 +1,8 @@
 -- Whether communication can run beside compute, and what compute pays for it:
 -- communication on a stream that also computes cannot overlap that stream's compute;
--- compute beside communication may run slower than the same kernels alone.
+-- compute beside communication may run slower than the same work alone. The same work is
+-- the same place in the step: the k-th kernel of that name, grid and block, beside
+-- communication in some steps and alone in others.
 -- Grain: one row per (run_id, host, rank, device_id, process, source_id).
 --
 -- run_id              Run.
@@ -12,11 +14,13 @@
 -- nccl_sum_ns         Sum of their durations.
 -- shared_stream_count  Of these, on a stream on which compute kernels run too.
 -- shared_stream_share  Their share of nccl_sum.
--- beside_count        Compute kernels that run beside communication and also, with the
---                     same name, grid and block, at least 3 times alone.
+-- structure           What that means for overlap.
+-- beside_count        Compute kernels that run beside communication and whose place is at
+--                     least 2 times alone in other steps.
 -- beside_ns           Sum of their durations.
--- alone_ns            What they would take at the mean of the same kernels alone.
+-- alone_ns            What they would take at the mean of the same places alone.
 -- slowdown            beside / alone; NULL without such kernels.
+-- reason              Why there is no slowdown; else NULL.
 -- source_id           Source file.
 WITH communication AS MATERIALIZED (
     SELECT
@@ -28,7 +32,11 @@ WITH communication AS MATERIALIZED (
     FROM activity
     WHERE is_communication
 ),
--- The same name with another grid is other work.
+kept AS MATERIALIZED (
+    SELECT device_key, step, begin_ns, end_ns
+    FROM device_step
+    WHERE exclusion IS NULL AND end_ns > begin_ns
+),
 compute AS MATERIALIZED (
     SELECT
         d.device_key,
@@ -43,6 +51,18 @@ compute AS MATERIALIZED (
     WHERE n.class <> 'communication'
         AND d.device_key IN (SELECT device_key FROM communication)
 ),
+-- A place is the same work only where every step has as many of the kind.
+numbered AS (
+    SELECT
+        k.device_key, k.shape, s.step, k.start_ns, k.end_ns,
+        row_number() OVER (
+            PARTITION BY k.device_key, k.shape, s.step ORDER BY k.start_ns, k.end_ns
+        ) AS place,
+        count(*) OVER (PARTITION BY k.device_key, k.shape, s.step) AS shape_count
+    FROM compute AS k
+    ASOF JOIN kept AS s ON s.device_key = k.device_key AND k.start_ns >= s.begin_ns
+    WHERE k.start_ns < s.end_ns
+),
 last_covered AS (
     SELECT device_key, start_ns, max(covered_until) AS covered_until
     FROM communication
@@ -50,22 +70,21 @@ last_covered AS (
 ),
 placed AS (
     SELECT
-        k.device_key, k.shape, k.end_ns - k.start_ns AS dur_ns,
+        k.device_key, k.shape, k.place, k.shape_count, k.end_ns - k.start_ns AS dur_ns,
         coalesce(c.covered_until > k.start_ns, false) AS is_beside
-    FROM compute AS k
+    FROM numbered AS k
     ASOF LEFT JOIN last_covered AS c
         ON c.device_key = k.device_key AND k.end_ns > c.start_ns
 ),
 by_shape AS (
     SELECT
         device_key,
-        shape,
         count(*) FILTER (is_beside) AS beside_count,
         sum(dur_ns) FILTER (is_beside) AS beside_ns,
         count(*) FILTER (NOT is_beside) AS alone_count,
         avg(dur_ns) FILTER (NOT is_beside) AS alone_mean_ns
     FROM placed
-    GROUP BY device_key, shape
+    GROUP BY device_key, shape, shape_count, place
 ),
 slowed AS (
     SELECT
@@ -74,7 +93,7 @@ slowed AS (
         sum(beside_ns)::BIGINT AS beside_ns,
         sum(beside_count * alone_mean_ns) AS alone_ns
     FROM by_shape
-    WHERE beside_count > 0 AND alone_count >= 3
+    WHERE beside_count > 0 AND alone_count >= 2
     GROUP BY device_key
 ),
 shared AS (
@@ -100,10 +119,24 @@ SELECT
     s.nccl_sum_ns,
     s.shared_stream_count,
     share_of(s.shared_ns, s.nccl_sum_ns) AS shared_stream_share,
+    CASE
+        WHEN s.shared_stream_count = 0
+            THEN 'communication has streams of its own: it can overlap compute'
+        WHEN s.shared_stream_count = s.nccl_count THEN
+            'communication runs on a stream that computes: it cannot overlap that compute'
+        ELSE s.shared_stream_count || ' of ' || s.nccl_count || ' communication kernels '
+            || 'run on a stream that computes: these cannot overlap that compute'
+    END AS structure,
     coalesce(w.beside_count, 0) AS beside_count,
     coalesce(w.beside_ns, 0) AS beside_ns,
     w.alone_ns,
     share_of(w.beside_ns, w.alone_ns) AS slowdown,
+    CASE
+        WHEN w.device_key IS NOT NULL THEN NULL
+        WHEN d.device_key NOT IN (SELECT device_key FROM kept)
+            THEN 'no steps: nothing says which kernels do the same work'
+        ELSE 'no place of the step is beside communication in some steps, alone in others'
+    END AS reason,
     d.source_id
 FROM shared AS s
 JOIN traced_device AS d USING (device_key)

@@ -1,63 +1,120 @@
--- Forward work done twice (activation checkpointing): forward kernels of a kind that has
--- named forward and backward kernels, counted against its backward kernels. One forward
--- per backward is ordinary, two mean that everything is recomputed.
--- Grain: one row per (run_id, host, rank, device_id, process, class, source_id).
+-- Forward work done twice (activation checkpointing): kernels launched in the backward
+-- pass that repeat a sequence of at least three kernels (name, grid, block; not all alike)
+-- of the same step's forward pass. Repeats of one or two kernels are not told apart from
+-- kernels that both passes use.
+-- Grain: one row per (run_id, host, rank, device_id, process, step, source_id).
 --
 -- run_id           Run.
 -- host             Host; NULL when the trace does not say.
 -- rank             Global rank; NULL when the trace does not say.
 -- device_id        CUDA ordinal inside the process.
 -- process          Process id.
--- class            attention or normalisation: kinds whose names tell the direction.
--- step_count       Steps that summaries keep.
--- forward_count    Forward kernels in these: of the name that runs most often.
--- backward_count   Backward kernels in these: of the name that runs most often.
--- forward_sum_ns   Duration of all forward kernels of the kind.
--- recomputed_share  forward / backward - 1, within 0 and 1: share of the forward pass
---                  done again.
--- recomputed_ns    recomputed_share / (1 + recomputed_share) of forward_sum: what the
---                  kind itself costs again.
--- confidence       1 for a count ratio within 5 % of 1 or 2; else 0.5.
+-- step             Step.
+-- exclusion        Why summaries leave the step out; else NULL.
+-- forward_count    Compute kernels before the last backward one, outside of backward.
+-- forward_sum_ns   Sum of their durations.
+-- backward_sum_ns  Sum of the durations of those launched in the backward pass.
+-- recomputed_count  Of these, kernels that repeat forward ones; NULL when unknown.
+-- recomputed_ns    Sum of their durations.
+-- recomputed_share  recomputed / forward_sum, at most 1: of the forward pass done again.
+-- step_share       recomputed / all compute kernels' time of the step.
+-- evidence         What tells the backward pass: range, thread or name; else NULL.
+-- confidence       0.9 where a range or thread tells, 0.5 where only names of kernels do;
+--                  0 when unknown.
+-- reason           Why it is unknown; else NULL.
 -- source_id        Source file.
-WITH directed AS (
+WITH kernel_of_step AS MATERIALIZED (
+    SELECT *, row_number() OVER (ORDER BY device_key, step, start_ns, stream_id) AS place
+    FROM directed_kernel
+),
+sequence AS MATERIALIZED (
     SELECT
-        a.device_key,
-        n.class,
-        n.short_name,
-        regexp_matches(lower(n.name), 'bwd|backward|_grad|dgrad|wgrad') AS is_backward,
-        count(*) AS kernel_count,
-        sum(a.end_ns - a.start_ns) AS total_ns
-    FROM step_activity AS a
-    JOIN device_step AS s USING (device_key, step)
-    JOIN classified_kernel_name AS n USING (name_id)
-    WHERE a.is_first
-        AND s.exclusion IS NULL
-        AND n.class IN ('attention', 'normalisation')
-        AND regexp_matches(lower(n.name), 'bwd|backward|_grad|fwd|forward')
-    GROUP BY ALL
+        device_key, step, place, dur_ns, is_backward,
+        lead(place) OVER in_order AS second_place,
+        lead(place, 2) OVER in_order AS third_place,
+        CASE WHEN lead(shape, 2) OVER in_order IS NOT NULL AND NOT (
+            shape = lead(shape) OVER in_order AND shape = lead(shape, 2) OVER in_order
+        ) THEN hash(shape, lead(shape) OVER in_order, lead(shape, 2) OVER in_order) END
+            AS run
+    FROM kernel_of_step
+    WHERE is_backward IS NOT NULL
+    WINDOW in_order AS (
+        PARTITION BY device_key, step, is_backward, stream_id ORDER BY start_ns, place
+    )
 ),
-kept AS (
-    SELECT device_key, count(*) AS step_count
-    FROM device_step
-    WHERE exclusion IS NULL
-    GROUP BY device_key
+repeated AS MATERIALIZED (
+    SELECT b.place, b.second_place, b.third_place
+    FROM sequence AS b
+    SEMI JOIN (
+        SELECT device_key, step, run FROM sequence WHERE NOT is_backward
+    ) AS f USING (device_key, step, run)
+    WHERE b.is_backward
 ),
-compared AS (
+again AS (
+    SELECT place FROM repeated
+    UNION
+    SELECT second_place FROM repeated
+    UNION
+    SELECT third_place FROM repeated
+),
+last_backward AS (
+    SELECT device_key, step, max(start_ns) FILTER (is_backward) AS last_ns
+    FROM kernel_of_step
+    GROUP BY device_key, step
+),
+-- One backward pass of attention may be three kernels: of the names the most frequent.
+named AS (
     SELECT
-        device_key,
-        class,
-        max(kernel_count) FILTER (NOT is_backward) AS forward_count,
-        max(kernel_count) FILTER (is_backward) AS backward_count,
-        (sum(total_ns) FILTER (NOT is_backward))::BIGINT AS forward_sum_ns
-    FROM directed
-    GROUP BY device_key, class
-    HAVING forward_count > 0 AND backward_count > 0
+        device_key, step,
+        coalesce(max(kernel_count) FILTER (is_forward_name), 0) AS forward_name_count,
+        coalesce(max(kernel_count) FILTER (is_backward_name), 0) AS backward_name_count
+    FROM (
+        SELECT
+            device_key, step, shape, is_forward_name, is_backward_name,
+            count(*) AS kernel_count
+        FROM kernel_of_step
+        GROUP BY ALL
+    )
+    GROUP BY device_key, step
 ),
-shared AS (
+summed AS (
+    SELECT
+        k.device_key,
+        k.step,
+        any_value(k.evidence) AS evidence,
+        count(*) FILTER (NOT k.is_backward AND k.start_ns < l.last_ns) AS forward_count,
+        coalesce(sum(k.dur_ns) FILTER (NOT k.is_backward AND k.start_ns < l.last_ns), 0)
+            ::BIGINT AS forward_sum_ns,
+        coalesce(sum(k.dur_ns) FILTER (k.is_backward), 0)::BIGINT AS backward_sum_ns,
+        count(a.place) AS recomputed_count,
+        coalesce(sum(k.dur_ns) FILTER (a.place IS NOT NULL), 0)::BIGINT AS recomputed_ns,
+        sum(k.dur_ns)::BIGINT AS compute_sum_ns,
+        any_value(n.forward_name_count) AS forward_name_count,
+        any_value(n.backward_name_count) AS backward_name_count,
+        count(*) FILTER (k.is_forward_name AND k.is_backward) AS forward_in_backward_count
+    FROM kernel_of_step AS k
+    JOIN last_backward AS l USING (device_key, step)
+    JOIN named AS n USING (device_key, step)
+    LEFT JOIN again AS a USING (place)
+    GROUP BY k.device_key, k.step
+),
+judged AS (
     SELECT
         *,
-        greatest(0, least(1, forward_count / backward_count - 1)) AS recomputed_share
-    FROM compared
+        CASE
+            WHEN evidence IS NULL THEN
+                'no range, thread or kernel name tells where the backward pass begins'
+            WHEN backward_sum_ns = 0 OR forward_count = 0
+                THEN 'no forward or no backward pass in the step'
+            -- As many forward as backward ones, some of them between these.
+            WHEN evidence = 'name'
+                AND forward_in_backward_count > 0
+                AND forward_name_count <= backward_name_count THEN
+                'passes of several micro-batches alternate, and no range tells them apart'
+            WHEN evidence = 'name' AND forward_name_count = 0 AND recomputed_count > 0 THEN
+                'what is repeated may be another micro-batch: no range and no forward name'
+        END AS reason
+    FROM summed
 )
 SELECT
     d.run_id,
@@ -65,19 +122,23 @@ SELECT
     d.rank,
     d.device_id,
     d.process,
-    c.class,
-    k.step_count,
-    c.forward_count,
-    c.backward_count,
-    c.forward_sum_ns,
-    c.recomputed_share,
-    c.forward_sum_ns * c.recomputed_share / (1 + c.recomputed_share) AS recomputed_ns,
-    CASE WHEN abs(c.forward_count / c.backward_count - 1) <= 0.05
-            OR abs(c.forward_count / c.backward_count - 2) <= 0.05
-        THEN 1.0 ELSE 0.5 END::DOUBLE AS confidence,
+    j.step,
+    s.exclusion,
+    j.forward_count,
+    j.forward_sum_ns,
+    j.backward_sum_ns,
+    CASE WHEN j.reason IS NULL THEN j.recomputed_count END AS recomputed_count,
+    CASE WHEN j.reason IS NULL THEN j.recomputed_ns END AS recomputed_ns,
+    CASE WHEN j.reason IS NULL
+        THEN least(1, share_of(j.recomputed_ns, j.forward_sum_ns)) END AS recomputed_share,
+    CASE WHEN j.reason IS NULL THEN share_of(j.recomputed_ns, j.compute_sum_ns) END
+        AS step_share,
+    j.evidence,
+    CASE WHEN j.reason IS NOT NULL THEN 0 WHEN j.evidence = 'name' THEN 0.5 ELSE 0.9 END
+        ::DOUBLE AS confidence,
+    j.reason,
     d.source_id
-FROM shared AS c
-JOIN kept AS k USING (device_key)
+FROM judged AS j
+JOIN device_step AS s USING (device_key, step)
 JOIN traced_device AS d USING (device_key)
-ORDER BY
-    d.run_id, d.host, d.rank, d.device_id, d.process, d.source_id, c.class
+ORDER BY d.run_id, d.host, d.rank, d.device_id, d.process, d.source_id, j.step

@@ -11,9 +11,11 @@
 -- stream_id   CUDA stream.
 -- channel     What keeps collectives of one operation apart: the communicator where it is
 --             known, else the place of the stream among those on which the process runs
---             this operation.
+--             this operation. Sends and receives between two ranks, where NCCL names
+--             them, are of a channel of their own.
 -- communicator_id  See collective_call; NULL when the export does not tell.
--- communicator_size  Ranks of that communicator; NULL when not told.
+-- communicator_size  Ranks of that communicator that take part: 2 of a channel between
+--             two; NULL when not told.
 -- message_bytes  Message by which algbw is defined, all calls of the group together; NULL
 --             when not told.
 -- call_start_ns  Start of the launching call on the host; NULL when it was not recorded.
@@ -53,6 +55,14 @@ member AS (
     WHERE communicator_id IS NOT NULL
     GROUP BY run_id, communicator_id
 ),
+-- A call tells the peer, the communicator's own call who made it.
+own_rank AS (
+    SELECT run_id, source_id, process, communicator_id, any_value(rank) AS rank
+    FROM collective_call
+    WHERE communicator_id IS NOT NULL AND rank IS NOT NULL
+    GROUP BY run_id, source_id, process, communicator_id
+    HAVING count(DISTINCT rank) = 1
+),
 described AS (
     SELECT
         l.run_id, l.source_id, l.process, l.correlation_id,
@@ -64,9 +74,16 @@ described AS (
             * CASE WHEN c.operation IN (
                 'all_gather', 'reduce_scatter', 'all_to_all', 'gather', 'scatter'
             ) THEN m.communicator_size ELSE 1 END END AS message_bytes,
-        m.communicator_size
+        m.communicator_size,
+        CASE WHEN c.operation IN ('send', 'recv') AND c.peer_rank <> o.rank THEN
+            least(c.peer_rank, o.rank) || '-' || greatest(c.peer_rank, o.rank) END AS pair
     FROM collective_call AS c
     JOIN member AS m USING (run_id, communicator_id)
+    LEFT JOIN own_rank AS o
+        ON o.run_id = c.run_id
+        AND o.source_id = c.source_id
+        AND o.process = c.process
+        AND o.communicator_id = c.communicator_id
     ASOF JOIN launch AS l
         ON l.run_id = c.run_id
         AND l.source_id = c.source_id
@@ -85,7 +102,10 @@ told AS (
         any_value(communicator_id) AS communicator_id,
         any_value(operation) AS operation,
         sum(message_bytes)::BIGINT AS message_bytes,
-        any_value(communicator_size) AS communicator_size
+        CASE WHEN count(DISTINCT pair) = 1 AND count(pair) = count(*)
+            THEN any_value(pair) END AS only_pair,
+        CASE WHEN only_pair IS NOT NULL THEN 2 ELSE any_value(communicator_size) END
+            AS communicator_size
     FROM described
     GROUP BY run_id, source_id, process, correlation_id
     HAVING count(DISTINCT communicator_id) = 1 AND count(DISTINCT operation) = 1
@@ -97,6 +117,7 @@ joined AS (
         l.call_start_ns,
         coalesce(k.operation, t.operation) AS operation,
         t.communicator_id,
+        t.only_pair AS pair,
         t.communicator_size,
         t.message_bytes
     FROM communication AS k
@@ -114,7 +135,8 @@ SELECT
     device_key,
     operation,
     stream_id,
-    coalesce(communicator_id, stream_place::VARCHAR) AS channel,
+    coalesce(communicator_id || coalesce(' ' || pair, ''), stream_place::VARCHAR)
+        AS channel,
     communicator_id,
     communicator_size,
     message_bytes,

@@ -8,35 +8,32 @@
 -- before_ns   Compute of the device before it.
 WITH covered AS (
     SELECT
-        device_key, start_ns, end_ns,
+        device_key, start_ns,
         max(end_ns) OVER (
             PARTITION BY device_key ORDER BY start_ns, end_ns
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS covered_until
+        ) AS covered_until,
+        max(end_ns) OVER (PARTITION BY device_key) AS last_ns
     FROM activity
     WHERE is_compute
         AND device_key IN (SELECT device_key FROM activity WHERE is_communication)
 ),
-numbered AS (
-    SELECT
-        *,
-        count(*) FILTER (covered_until IS NULL OR start_ns > covered_until) OVER (
-            PARTITION BY device_key ORDER BY start_ns, end_ns
-            ROWS UNBOUNDED PRECEDING
-        ) AS number
-    FROM covered
-),
+-- An interval ends where what lies before the next one has ended.
 merged AS (
-    SELECT device_key, number, min(start_ns) AS start_ns, max(end_ns) AS end_ns
-    FROM numbered
-    GROUP BY device_key, number
+    SELECT
+        device_key,
+        start_ns,
+        coalesce(
+            lead(covered_until) OVER (PARTITION BY device_key ORDER BY start_ns), last_ns
+        ) AS end_ns
+    FROM covered
+    WHERE covered_until IS NULL OR start_ns > covered_until
 )
 SELECT
     device_key,
     start_ns,
     end_ns,
-    coalesce(sum(end_ns - start_ns) OVER (
-        PARTITION BY device_key ORDER BY start_ns
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    ), 0)::BIGINT AS before_ns
+    (sum(end_ns - start_ns) OVER (
+        PARTITION BY device_key ORDER BY start_ns ROWS UNBOUNDED PRECEDING
+    ) - (end_ns - start_ns))::BIGINT AS before_ns
 FROM merged

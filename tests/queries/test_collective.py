@@ -11,8 +11,8 @@ def test_every_collective_on_every_rank(trace: Trace) -> None:
     )
     split = "common window", None
     assert rows == [
-        (None, "all_reduce", 1, "node 0", 0, 20, 2, 0, 100, 30, -15, 30, 70, 0, False, 0, *split),
-        (None, "all_reduce", 1, "node 1", 1, 21, 2, 30, 70, 30, 15, 0, 70, 0, True, 0, *split),
+        (None, "all_reduce", 1, "node 0", 0, 20, 2, 0, 100, 30, -15, 30, 70, 0, False, 0, 0, *split),
+        (None, "all_reduce", 1, "node 1", 1, 21, 2, 30, 70, 30, 15, 0, 70, 0, True, 0, 0, *split),
     ]
 
 

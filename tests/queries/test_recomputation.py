@@ -1,69 +1,91 @@
+"""Kernels of 10 ns, a kind a name, in one step of 1000 after another."""
+
 from typing import Any
 
 import pytest
 from rows import Trace
 
-FORWARD, BACKWARD = "flash::flash_fwd_kernel", "flash::flash_bwd_kernel"
+F = ("norm", "gemm_a", "softmax", "gemm_b")  # a layer's forward pass
+B = ("grad_x", "grad_y", "gemm_a")  # a gemm of the same shape in the backward pass
 
 
-def play(trace: Trace, *names: str, steps: int = 2) -> None:
+def play(
+    trace: Trace, forward: list[str], backward: list[str], told: str = "range", **more: Any
+) -> None:
     where = trace.rank(0)
-    for step in range(steps):
+    for step in range(2):
         begin = 1000 * step
         trace.step(where, begin, begin + 1000, f"step {step}")
-        for place, name in enumerate([*names, "gemm"]):
-            trace.launched(where, begin + 10 * place, begin + 10 * place + 6, name)
+        middle = begin + 10 * len(forward)
+        if told == "range":
+            trace.step(where, middle, middle + 10 * len(backward), "backward")
+        for place, name in enumerate([*forward, *backward, "adam"]):
+            at = begin + 10 * place
+            is_backward = len(forward) <= place < len(forward) + len(backward)
+            thread = 2 if told == "thread" and is_backward else 1
+            trace.launch((at, at), (at, at + 10), name, thread=thread, **where, **more)
+    trace.keep_for("recomputation")
 
 
-def counts(trace: Trace) -> list[tuple[Any, ...]]:
-    return trace.ask(
-        "SELECT class, forward_count, backward_count, recomputed_share, confidence"
-        " FROM recomputation"
-    )
+def asked(trace: Trace, columns: str) -> list[tuple[Any, ...]]:
+    return trace.ask(f"SELECT DISTINCT {columns} FROM recomputation")
 
 
-@pytest.mark.parametrize(
-    ("forward", "backward", "share", "confidence"),
-    [(2, 2, 0, 1), (4, 2, 1, 1), (3, 2, 0.5, 0.5), (1, 2, 0, 0.5), (6, 2, 1, 0.5)],
-)
-def test_forward_kernels_by_backward_kernels(
-    trace: Trace, forward: int, backward: int, share: float, confidence: float
-) -> None:
-    play(trace, *[FORWARD] * forward, *[BACKWARD] * backward)
-    assert counts(trace) == [("attention", 2 * forward, 2 * backward, share, confidence)]
+FOUND = "recomputed_count, recomputed_ns, recomputed_share, confidence, reason"
 
 
-def test_what_it_costs(trace: Trace) -> None:
-    play(trace, FORWARD, FORWARD, BACKWARD)
-    row = trace.only("FROM recomputation")
-    # Of 2 x 2 forward kernels of 6 ns half are done again.
-    assert (row["step_count"], row["forward_sum_ns"], row["recomputed_ns"]) == (2, 24, 12)
+@pytest.mark.parametrize("told", ["range", "thread"])
+def test_a_layer_done_again_in_the_backward_pass(trace: Trace, told: str) -> None:
+    # Of two layers the second is kept, the first recomputed.
+    play(trace, [*F, *F], [*B, *F, *B], told)
+    assert asked(trace, FOUND) == [(4, 40, 0.5, 0.9, None)]
+    assert asked(trace, "evidence, forward_sum_ns, backward_sum_ns") == [(told, 80, 100)]
+    assert asked(trace, "step_share") == [(40 / 190,)]
+    assert len(trace.ask("FROM recomputation")) == 2
 
 
-def test_of_several_names_the_one_that_runs_most_often_counts(trace: Trace) -> None:
-    # The backward pass of one attention is three kernels.
-    play(trace, FORWARD, "flash::flash_bwd_dot_do_o", BACKWARD, "flash::flash_bwd_convert_dq")
-    assert counts(trace) == [("attention", 2, 2, 0, 1)]
+def test_nothing_done_again(trace: Trace) -> None:
+    play(trace, [*F, *F], [*B, *B])
+    assert asked(trace, FOUND) == [(0, 0, 0, 0.9, None)]
 
 
-def test_each_kind_by_itself(trace: Trace) -> None:
-    play(trace, FORWARD, BACKWARD, "ln_fwd_kernel", "ln_fwd_kernel", "ln_bwd_kernel")
-    assert counts(trace) == [("attention", 2, 2, 0, 1), ("normalisation", 4, 2, 1, 1)]
+def test_without_a_backward_pass_one_cannot_tell(trace: Trace) -> None:
+    play(trace, [*F, *F], [*B, *F, *B], told="")
+    why = "no range, thread or kernel name tells where the backward pass begins"
+    assert asked(trace, FOUND) == [(None, None, None, 0, why)]
 
 
-def test_one_direction_only_tells_nothing(trace: Trace) -> None:
-    play(trace, FORWARD, FORWARD, "ln_bwd_kernel")
-    assert counts(trace) == []
+def test_names_alone_tell_with_less_confidence(trace: Trace) -> None:
+    play(trace, [*F, "flash_fwd"], ["flash_bwd", *F, "flash_fwd", "last_bwd"], told="")
+    assert asked(trace, FOUND) == [(5, 50, 1, 0.5, None)]
 
 
-def test_other_kinds_and_names_without_a_direction_do_not_count(trace: Trace) -> None:
-    play(trace, "gemm_fwd", "gemm_bwd", "layer_norm", "rms_norm")
-    assert counts(trace) == []
+def test_repeats_that_may_be_another_micro_batch(trace: Trace) -> None:
+    play(trace, [*F], ["flash_bwd", *F, "last_bwd"], told="")
+    why = "what is repeated may be another micro-batch: no range and no forward name"
+    assert asked(trace, FOUND) == [(None, None, None, 0, why)]
 
 
-def test_only_steps_that_summaries_keep(trace: Trace) -> None:
+def test_micro_batches_are_not_taken_for_it(trace: Trace) -> None:
+    batch = [*F, "flash_fwd"], ["flash_bwd", *B, "last_bwd"]
+    play(trace, batch[0], [*batch[1], *batch[0], *batch[1]], told="")
+    why = "passes of several micro-batches alternate, and no range tells them apart"
+    assert asked(trace, FOUND) == [(None, None, None, 0, why)]
+
+
+def test_one_kernel_many_times_is_no_sequence(trace: Trace) -> None:
+    play(trace, ["add"] * 4, ["grad", *["add"] * 4])
+    assert asked(trace, FOUND) == [(0, 0, 0, 0.9, None)]
+
+
+def test_another_grid_is_other_work(trace: Trace) -> None:
     where = trace.rank(0)
-    play(trace, FORWARD, BACKWARD, steps=3)
-    trace.step(where, -9000, -1, "warm-up")  # not a step
-    trace.launched(where, -5000, -4000, FORWARD)
-    assert counts(trace) == [("attention", 3, 3, 0, 1)]
+    for step in range(2):
+        begin = 1000 * step
+        trace.step(where, begin, begin + 1000, f"step {step}")
+        trace.step(where, begin + 40, begin + 80, "backward")
+        for place, name in enumerate([*F, *F]):
+            at = begin + 10 * place
+            trace.launch((at, at), (at, at + 10), name, grid_x=place // 4, **where)
+    trace.keep_for("recomputation")
+    assert asked(trace, "recomputed_ns") == [(0,)]
