@@ -26,6 +26,7 @@ def test_who_and_where(trace: Trace) -> None:
         "dur_ns": 14_000,
         "cause": "launch_call",
         "responsible": "cudaLaunchKernel",
+        "peer": None,
     }
     assert trace.only("FROM kernel_gap_part WHERE cause = 'dependency'") == {
         **both,
@@ -34,6 +35,7 @@ def test_who_and_where(trace: Trace) -> None:
         "dur_ns": 16_000,
         "cause": "dependency",
         "responsible": "before",
+        "peer": "stream 7 (its own)",
     }
 
 
@@ -54,3 +56,30 @@ def test_what_is_no_gap_has_no_parts(trace: Trace) -> None:
     trace.kernel(0, 1_000)
     trace.launch((1_500, 1_600), (10_999, 12_000))
     assert trace.ask("FROM kernel_gap_part") == []
+
+
+PEERS = "SELECT rank, peer FROM kernel_gap_part WHERE cause = 'dependency' ORDER BY rank"
+
+
+def test_the_stream_waited_for_and_how(trace: Trace) -> None:
+    # The kernel of stream 7 was launched long before; its stream was told to wait.
+    trace.launch((0, 10), (100, 1_000), "HtoD", correlation_id=1, stream_id=21)
+    wait = {"process": 1, "device_id": 0, "stream_id": 7, "correlation_id": 2}
+    trace.insert("synchronization", start_ns=20, end_ns=25, kind="stream_wait_event", **wait)
+    trace.launch((30, 40), (31_000, 32_000), correlation_id=3)
+    # The next one comes behind it in its stream, not behind the event.
+    trace.launch((50, 60), (62_000, 63_000), correlation_id=4)
+    assert trace.ask(PEERS) == [(0, "stream 21, through an event"), (0, "stream 7 (its own)")]
+
+
+def test_the_rank_that_came_last_to_the_collective_waited_for(trace: Trace) -> None:
+    us = 1_000
+    for rank, start_us in ((0, 10), (1, 50)):
+        where = trace.rank(rank, source_id="both")
+        trace.launched(where, 0, start_us * us)
+        trace.launched(where, start_us * us, 100 * us, "ncclAllReduce", stream_id=20)
+        trace.launched(where, 130 * us, 140 * us, call_ns=60 * us)
+    assert trace.ask(PEERS) == [
+        (0, "stream 20, rank 1 last to arrive in all_reduce"),
+        (1, "stream 20"),
+    ]
