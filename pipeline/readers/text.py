@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipeline.archive import text_encoding
-from pipeline.readers.record import Issue
+from pipeline.readers.record import Issue, Refused
 
 # Longer than any line of the formats read here; what follows in a line is left out.
 _LONGEST_LINE = 16 << 20
@@ -133,8 +133,8 @@ def rank_in_name(name: str) -> int | None:
 class Skipped:
     """Lines or cells left out, by reason; the first of each is quoted with its number.
 
-    Only lines that look like the format but cannot be understood belong here: other lines of a
-    job's output may hold anything, its environment included.
+    Only lines within the format's own blocks belong here: other lines of a job's output may hold
+    anything, its environment included.
     """
 
     _first: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -148,6 +148,12 @@ class Skipped:
     @property
     def count(self) -> int:
         return sum(self._counts.values())
+
+    def refusal(self, nothing: str, way_out: str) -> Refused:
+        """That a file holds nothing usable: the first line skipped says why, with its number."""
+        told = self.issues()
+        why = f": {told[0].place}: {told[0].problem}" if told else ""
+        return Refused(nothing + why, way_out)
 
     def issues(self, way_out: str = "") -> list[Issue]:
         """One warning per reason, in the order of the first line of each."""

@@ -124,8 +124,72 @@ def test_damaged_rows_are_told_and_other_output_is_not(tmp_path: Path) -> None:
     assert len(result.series("power_w")) == 4
     assert result.problems == [
         "a row that does not read as numbers: '1 1x6 46 53 100 2619 1980'",
+        "a row of 2 cells below 7 columns: '0 12'",
         "a row of 4 cells below 7 columns: '0 1 2 3'",
     ]
+
+
+def test_every_line_within_the_table_is_kept_or_told(tmp_path: Path) -> None:
+    text = PLAIN + "\0\0 502 Bad\nretry\n" + PLAIN.partition("%    MHz    MHz\n")[2] + "\nbye\n"
+    result = read_text(smi_dmon, tmp_path, text)
+    assert len(result.series("power_w")) == 8
+    [issue] = result.recording.issues
+    assert (issue.place, issue.row_count) == ("line 7", 2)
+    assert issue.problem == "a line in the table that is none of its rows: '\0\0 502 Bad'"
+
+
+def test_the_table_ends_where_another_format_begins(tmp_path: Path) -> None:
+    others = (
+        "# gpu    pid   type     sm\n# Idx      #    C/G      %\n    0  123  C  7  1  2  3\n",
+        "#  size count type\n    8 2 float sum -1 5.1 0.0\n   16 4 5 6 7 8 9\n",
+        "#bytes #iterations BW peak[Gb/sec]\n 2 1000 0.1 0.2 0.3 0.4 0.5\n",
+        "timestamp, index, power.draw [W]\n2026/07/14 08:12:53.353, 0, 12.5 W\n",
+        '{"time": "2026-07-14 08:12:53", "gpu_usage:0": 5}\n',
+        "iteration 1/ 100 | elapsed time per iteration (ms): 12.5 |\nNCCL INFO 0 1 2 3 4 5\n",
+    )
+    for other in others:
+        result = read_text(smi_dmon, tmp_path, PLAIN + other)
+        assert (len(result.series("power_w")), result.problems) == (4, []), other
+        # In the background of another program the table goes on between its lines.
+        row = PLAIN.splitlines(keepends=True)[-1]
+        result = read_text(smi_dmon, tmp_path, PLAIN + other + row)
+        assert (len(result.series("power_w")), result.problems) == (5, []), other
+
+
+def test_a_table_of_damaged_rows_alone_is_refused_with_the_first(tmp_path: Path) -> None:
+    for line in ("    0    12x     44      -      5   2619   1980", "    0   12", "damage"):
+        text = PLAIN.partition("    0 ")[0] + f"{line}\n"
+        refusal = read_text(smi_dmon, tmp_path, text).recording.refusal
+        assert refusal and "line 3: " in refusal.problem and line.split()[-1] in refusal.problem
+
+
+def test_a_table_of_dashes_alone_measured_nothing(tmp_path: Path) -> None:
+    result = read_text(smi_dmon, tmp_path, "# gpu pwr sm\n# Idx W %\n 0 - -\n")
+    assert (result.samples, result.recording.refusal) == ([], None)
+    assert result.problems == ["every cell of the table says '-': nothing was measured"]
+
+
+@pytest.mark.parametrize(
+    "prefixes, hosts",
+    [
+        (("0: ", "1: "), ("task0", "task1")),
+        (("[1,0]<stdout>:", "[1,3]<stdout>:"), ("task0", "task3")),
+        (("node-1: ", "node-2: "), ("node-1", "node-2")),
+    ],
+)
+def test_tasks_of_a_launcher_have_tables_of_their_own(
+    tmp_path: Path, prefixes: tuple[str, str], hosts: tuple[str, str]
+) -> None:
+    lines = PLAIN.splitlines()
+    text = "".join(f"{prefix}{line}\n" for line in lines for prefix in prefixes)
+    assert smi_dmon.recognise(head(text))
+    result = read_text(smi_dmon, tmp_path, text)
+    power = [row for row in result.samples if row["metric"] == "power_w"]
+    assert [(r["host"], r["gpu_id"], r["tick"], r["value"]) for r in power[:5]] == [
+        (hosts[0], "gpu:0", 0, 123), (hosts[1], "gpu:0", 0, 123),
+        (hosts[0], "gpu:1", 0, 129), (hosts[1], "gpu:1", 0, 129), (hosts[0], "gpu:0", 1, 191),
+    ]  # fmt: skip
+    assert len(power) == 8 and result.problems == []
 
 
 def test_a_last_line_without_its_end_is_kept_only_if_as_long_as_the_others(tmp_path: Path) -> None:
