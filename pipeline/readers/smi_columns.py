@@ -107,7 +107,9 @@ def looks_like_row(cells: list[str], width: int) -> bool:
     """Whether a line may be a row of a table ``width`` wide, perhaps a damaged one."""
     if 2 * len(cells) < width:
         return False
-    return is_time(cells[0]) or 2 * sum(map(_looks_like_value, cells)) >= len(cells)
+    if is_time(cells[0].strip()):
+        return True
+    return 2 * sum(looks_like_value(cell.strip()) for cell in cells) >= len(cells)
 
 
 def has_unit(cell: str) -> bool:
@@ -116,7 +118,8 @@ def has_unit(cell: str) -> bool:
     return bool(found) and found[2] in ("%", "W", "MiB", "MHz")  # type: ignore[index]
 
 
-def _looks_like_value(cell: str) -> bool:
+def looks_like_value(cell: str) -> bool:
+    """Whether a cell is what nvidia-smi writes in one: a number, a word, a remark, an id."""
     return bool(
         (cell and non_value(cell))
         or _NUMBER.fullmatch(cell)

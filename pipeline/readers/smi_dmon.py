@@ -122,9 +122,11 @@ class _Log:
         elif begins_other(line, _OWN) or HEADER.fullmatch(line):  # the latter is pmon's
             table.strays.drop()
             table.is_over = True
+        elif is_of_other(line):
+            return
         elif table.looks_like_row(line):
             self.skipped.add(table.why_no_row(line), number, line)
-        elif not table.is_over and not is_of_other(line):
+        elif not table.is_over:
             table.strays.hold(number, line)
 
     def _check_units(self, table: Table, number: int, line: str) -> None:

@@ -270,3 +270,64 @@ def test_logs_with_tables_of_nvidia_smi_are_no_telemetry(file: Path) -> None:
     for reader in (smi_dmon, smi_query, prometheus_text, prometheus_json):
         assert not reader.recognise(head)
     assert smi_query.why_not(head, []) is None
+
+
+def test_every_line_within_the_table_is_kept_or_told(tmp_path: Path) -> None:
+    header, *rows = PLAIN.splitlines(keepends=True)
+    text = (
+        header
+        + rows[0]
+        + "\0\0junk\n502 Bad Gateway\n"
+        + rows[1]
+        + "2026/07/14 08:12:5\n"
+        + rows[2]
+    )
+    result = read_text(smi_query, tmp_path, text + "that is all\n")
+    assert len(result.series("power_w")) == 3
+    assert [(i.place, i.problem, i.row_count) for i in result.recording.issues] == [
+        ("line 3", "a line in the table that is none of its rows: '\0\0junk'", 3)
+    ]
+
+
+def test_rows_with_few_cells_are_told(tmp_path: Path) -> None:
+    result = read_text(smi_query, tmp_path, PLAIN + "2026/07/14 08:12:55.353, 0\n")
+    assert result.problems == ["a row of 2 cells below 6 columns: '2026/07/14 08:12:55.353, 0'"]
+
+
+def test_the_table_ends_where_another_format_begins(tmp_path: Path) -> None:
+    dmon = "# gpu    pwr\n# Idx      W\n    0     12\n"
+    training = "2025-06-04 08:51:58,557 - root - INFO - step: 10, loss: 2.5, mfu: 41.19%\n"
+    for other in (dmon, training, "#Entity   SMCLK\nID\nGPU 0   1980\n", '{"a": 1, "b": 2}\n'):
+        result = read_text(smi_query, tmp_path, PLAIN + other + PLAIN.splitlines()[-1] + "\n")
+        assert (len(result.series("power_w")), result.problems) == (4, []), other
+
+
+def test_a_table_of_damaged_rows_alone_is_refused_with_the_first(tmp_path: Path) -> None:
+    header = PLAIN.partition("\n")[0]
+    for line in ("2026/07/14 08:12:53.353, 0, x, 1 MiB, 2 W, 3 MHz", "2026/07/14 08:12:5", "?, ?"):
+        refusal = read_text(smi_query, tmp_path, f"{header}\n{line}\n").recording.refusal
+        assert refusal and "line 2: " in refusal.problem, line
+    alone = read_text(smi_query, tmp_path, header + "\n").recording.refusal
+    assert alone and alone.problem == "a CSV of nvidia-smi with its header only"
+
+
+def test_gpus_that_measured_nothing_are_described_all_the_same(tmp_path: Path) -> None:
+    result = read_text(smi_query, tmp_path, "index, name, power.draw [W]\n0, NVIDIA L4, [N/A]\n")
+    assert (result.samples, result.recording.refusal) == ([], None)
+    assert [row["name"] for row in result.devices] == ["NVIDIA L4"]
+    assert result.problems == ["cells of known metrics say 'N/A'"]
+
+
+def test_tasks_of_a_launcher_have_tables_of_their_own(tmp_path: Path) -> None:
+    text = "".join(f"{task}: {line}\n" for line in PLAIN.splitlines() for task in (0, 1))
+    assert smi_query.recognise(Head(text.encode()))
+    result = read_text(smi_query, tmp_path, text)
+    power = [
+        (r["host"], r["gpu_id"], r["value"]) for r in result.samples if r["metric"] == "power_w"
+    ]
+    assert power[:3] == [
+        ("task0", "gpu:0", 631.95),
+        ("task0", "gpu:1", 70.1),
+        ("task0", "gpu:0", 630),
+    ]
+    assert len(power) == 6 and result.problems == []
