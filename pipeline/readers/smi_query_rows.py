@@ -124,7 +124,7 @@ class Rows:
     # -- whose and when --------------------------------------------------------------------
 
     def _who_and_when(
-        self, columns: list[Column], lines: list[Line], table: list[list[str]]
+        self, columns: list[Column], lines: list[Line], table: list[tuple[str, ...]]
     ) -> tuple[list[tuple[_Gpu, dict[str, str]]], list[int], NDArray[np.bool_]]:
         """Each row's GPU with what identifies it, its time, and whether it has both."""
         names = [column.name for column in columns]
@@ -211,7 +211,7 @@ class Rows:
         self,
         columns: list[Column],
         lines: list[Line],
-        table: list[list[str]],
+        table: list[tuple[str, ...]],
         is_kept: NDArray[np.bool_],
     ) -> tuple[dict[str, _Cells], list[tuple[str, NDArray[np.bool_]]]]:
         """Values by metric's name, and where known metrics say why they have none.
@@ -228,11 +228,12 @@ class Rows:
             distinct = {text: code for code, text in enumerate(dict.fromkeys(cells))}
             codes = np.fromiter(map(distinct.__getitem__, cells), np.int64, len(cells))
             if column.metric is None:
-                is_said = np.array([non_value(text) is None for text in distinct])
+                is_said = np.array([non_value(text.strip()) is None for text in distinct])
                 unknown.append((column.name, is_said[codes]))
                 continue
             raw, fields, metrics = np.full(len(distinct), np.nan), np.zeros(len(distinct), int), []
-            for text, code in distinct.items():
+            for cell, code in distinct.items():
+                text = cell.strip()
                 said = non_value(text)
                 if said is not None:
                     absent.append((said, codes == code))
