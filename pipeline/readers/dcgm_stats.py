@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.readers.foreign_lines import Strays, is_of_other
 from pipeline.readers.record import (
     NO_HINTS,
     Facts,
@@ -21,7 +22,6 @@ from pipeline.readers.record import (
     Issue,
     Part,
     Recording,
-    Refused,
     row_batches,
 )
 from pipeline.readers.telemetry import gpu_of_index
@@ -34,7 +34,8 @@ FORMAT = "dcgmi-stats"
 SUFFIXES: tuple[str, ...] = ()
 
 _SECTION = re.compile(r"[|+]-{2,5}  ([A-Z][A-Za-z ]{3,40}?)  -+")
-_TABLE = re.compile(r"\| (?:GPU ID: (\d{1,4})|(Summary)) {1,76}\|", re.ASCII)
+_TABLE = re.compile(r"\| (?:GPU ID: ([^|\n]{1,70}?)|(Summary)) {1,76}\|", re.ASCII)
+_GPU = re.compile(r"\d{1,4}", re.ASCII)
 _JOB = re.compile(r"retrieved statistics for job: ?(\S{1,200}?)\.?\s*$")
 _ROW = re.compile(r"\| ([^|]{1,40})\| ([^|]{1,60})\|")
 _EDGE = re.compile(r"\+-{30,50}\+-{30,50}\+")
@@ -65,6 +66,7 @@ _PROCESSES = ("process_count", "total")
 _SLOWDOWN = re.compile(r"(?:Due to )?- (Power|Thermal|Reliability|Board Limit|Low Utilization|"
                        r"Sync Boost) \(%\)")  # fmt: skip
 _OF_PROCESS = re.compile(r"PID$|Compute PID$|Avg (?:SM|Memory) Utilization \(%\)$")
+_AGAIN = "take the whole output of 'dcgmi stats -v -j JOB'"
 _RATE = "the tool says bandwidth, but bytes: per what is not known"
 _NO_WORK = "0 was seen where work ran"
 _ENERGY = "does not fit the mean power and the time"
@@ -78,6 +80,7 @@ class _Table:
 
     job: str | None
     gpu: int | None
+    strays: Strays = field(default_factory=Strays)
     start_s: int | None = None
     end_s: int | None = None
     values: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -130,22 +133,34 @@ class _Tables:
             self._job, self._table = job[1], None
         at = min((p for p in (line.find("|"), line.find("+")) if p >= 0), default=-1)
         if at < 0 or len(line) > 500:
+            if self._table and line.strip() and not is_of_other(line):
+                self._table.strays.hold(number, line)
             return
         line = line[at:].rstrip()
         table = _TABLE.fullmatch(line)
-        if table:
+        if table and not table[2] and not _GPU.fullmatch(table[1]):
+            self._skipped.add("a table that does not say of which GPU it is", number, line)
+            self._table = None
+        elif table:
             self._table = _Table(self._job, None if table[2] else int(table[1]))
             self.tables.append(self._table)
-        elif self._table is None or _SECTION.match(line):
-            return
+        elif not _SECTION.match(line):
+            self._line(number, line)
+
+    def _line(self, number: int, line: str) -> None:
+        """A line with the marks of a table: a row, an edge, or what is left of one."""
+        table, row = self._table, _ROW.fullmatch(line)
+        if table is None:
+            if row and row[1].rstrip(" *").strip() in _METRICS:
+                self._skipped.add("a row without a table's heading above", number, line)
         elif _EDGE.fullmatch(line):
-            self._table.is_whole = bool(self._table.values)
-        else:
-            row = _ROW.fullmatch(line)
-            if row:
-                self._row(self._table, number, row[1].rstrip(" *"), row[2].strip())
-            elif line.startswith("| "):
-                self._skipped.add("a row of the table that is cut or torn", number, line)
+            table.strays.tell(self._skipped)
+            table.is_whole = bool(table.values)
+        elif row:
+            table.strays.tell(self._skipped)
+            self._row(table, number, row[1].rstrip(" *"), row[2].strip())
+        elif line.startswith("|") and line.strip("|=+- "):
+            self._skipped.add("a row of the table that is cut or torn", number, line)
 
     def _row(self, table: _Table, number: int, label: str, text: str) -> None:
         label = label.strip()
@@ -229,12 +244,17 @@ class _Tables:
             problem = "rows of single processes are not stored"
             recording.report(Issue("note", "", problem, "", self._process_rows))
         facts = recording.facts
-        if all(table.is_whole for table in self.tables):
+        if self.tables and all(table.is_whole for table in self.tables):
             facts.status, facts.status_reason = "complete", "every table has its lower edge"
         else:
             facts.status, facts.status_reason = "incomplete", "a table ends before its lower edge"
-        if not any(table.values for table in self.tables):
-            recording.refusal = Refused("the job's statistics have no value", "")
+        # On MIG groups every value is absent: that is no fault of the file.
+        is_absent = self._without and not self._skipped.count
+        if not is_absent and not any(table.values for table in self.tables):
+            for table in self.tables:
+                table.strays.tell(self._skipped)
+            nothing = "the job's statistics have no value"
+            recording.refusal = self._skipped.refusal(nothing, _AGAIN)
 
 
 def _rows(table: _Table, zero_s: int | None, host: str | None) -> Iterator[dict[str, object]]:

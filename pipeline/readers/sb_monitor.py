@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.readers.foreign_lines import Strays, begins_other, is_of_other
 from pipeline.readers.record import (
     NO_HINTS,
     Facts,
@@ -21,7 +22,6 @@ from pipeline.readers.record import (
     Issue,
     Part,
     Recording,
-    Refused,
     row_batches,
 )
 from pipeline.readers.telemetry import gpu_of_index
@@ -34,9 +34,10 @@ FORMAT = "superbench-monitor"
 SUFFIXES: tuple[str, ...] = ()
 
 _LINE = re.compile(
-    r'^\s{0,8}\{"time": ?"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", [^\n]{0,4000}?"gpu_\w{1,60}:\d{1,4}": ',
+    r'^\s{0,8}\{"time": ?[^\n]{0,4000}?"gpu_\w{1,60}:\d{1,4}":',
     re.ASCII | re.MULTILINE,
 )
+_ABSENT = "samples without a value (null)"
 _KEY = re.compile(r"(gpu_\w{1,60}):(\d{1,4})", re.ASCII)
 # Name -> metric, factor, most. What it counts as ECC errors it does not say: no such name.
 _METRICS = {
@@ -50,7 +51,7 @@ _METRICS = {
 
 
 def recognise(head: Head) -> bool:
-    """Whether a text has a line of the monitor."""
+    """Whether a text has a line of the monitor, be it damaged."""
     return bool(_LINE.search(head.text))
 
 
@@ -58,13 +59,17 @@ def read(path: Path, name: str = "", pieces: int = 1, hints: Hints = NO_HINTS) -
     """The monitor's samples; its times are the host's local ones."""
     facts = Facts(FORMAT, host=hints.host)
     recording = Recording(facts, [])
-    skipped = Skipped()
+    skipped, strays = Skipped(), Strays("a line between those of the monitor")
     left_out: Counter[str] = Counter()
     seen = Counter[str]()
 
     def rows() -> Iterator[dict[str, object]]:
         for number, line in lines(path):
-            if not line.lstrip().startswith('{"time"'):
+            if not line.lstrip().startswith("{") or ('"gpu_' not in line and '"time"' not in line):
+                if line.strip() and begins_other(line, "json"):
+                    strays.drop()
+                elif line.strip() and not is_of_other(line):
+                    strays.hold(number, line)
                 continue
             try:
                 sample = json.loads(line)
@@ -72,14 +77,19 @@ def read(path: Path, name: str = "", pieces: int = 1, hints: Hints = NO_HINTS) -
             except (ValueError, TypeError, KeyError, RecursionError):
                 skipped.add("not a whole line of the monitor", number, line)
                 continue
+            if seen:
+                strays.tell(skipped)
+            strays.drop()
             ns = int(at.timestamp()) * 1_000_000_000
             if facts.capture_start_local_ns is None:
                 facts.capture_start_local_ns = ns
             facts.capture_dur_ns = ns - facts.capture_start_local_ns
             for key, value in sample.items():
-                seen["samples"] += 1
                 row = _row(key, value, left_out)
-                if row:
+                if isinstance(row, str):
+                    skipped.add(row, number, f"{key}: {value}")
+                elif row:
+                    seen["rows"] += 1
                     yield {**row, "host": hints.host, "ts_ns": facts.capture_dur_ns}
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -89,26 +99,28 @@ def read(path: Path, name: str = "", pieces: int = 1, hints: Hints = NO_HINTS) -
             recording.report(issue)
         for reason, count in sorted(left_out.items()):
             recording.report(Issue("note", "", reason, "", count))
-        if not seen:
-            recording.refusal = Refused("no line of it can be read", "give the whole file")
+        if not seen["rows"] and (skipped.count or not left_out[_ABSENT]):
+            nothing = "the monitor's lines hold no sample of a GPU"
+            recording.refusal = skipped.refusal(nothing, "give the whole file")
 
     recording.parts = [Part("gpu_sample", batches)]
     return recording
 
 
-def _row(key: str, value: object, left_out: Counter[str]) -> dict[str, object] | None:
-    """A sample of a GPU; None for what is none, counted."""
+def _row(key: str, value: object, left_out: Counter[str]) -> dict[str, object] | str | None:
+    """A sample of a GPU; None for what is none, counted, and why a damaged one is none."""
     found = _KEY.fullmatch(key)
     if not found:
         left_out["values that are no GPU's (time, CPU, network)"] += key != "time"
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        left_out[f"{found[1]}: no number"] += 1
+    if value is None:
+        left_out[_ABSENT] += 1
         return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return f"{found[1]}: no number"
     metric, factor, most = _METRICS.get(found[1], (found[1], 1.0, 1e18))
     if not 0 <= value <= most:  # NaN neither
-        left_out[f"{found[1]}: cannot be"] += 1
-        return None
+        return f"{found[1]}: cannot be"
     index = int(found[2])
     return {
         "gpu_id": gpu_of_index(index),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pipeline.readers.foreign_lines import Strays, begins_other, is_of_other
 from pipeline.readers.printed_numbers import ends_with_newline, scaled
 from pipeline.readers.record import (
     NO_HINTS,
@@ -15,7 +16,6 @@ from pipeline.readers.record import (
     Hints,
     Part,
     Recording,
-    Refused,
     row_batches,
 )
 from pipeline.readers.text import Skipped, lines, without_escapes
@@ -40,7 +40,8 @@ _SENTENCES = (
 )
 _IN_TEXT = re.compile(
     r"GPU \d{1,4}: [^\n]{1,120}\(UUID: GPU-[^\n]{1,80}\)[ \t]*\n(?:[ \t]*\n)?[^\n]{0,80}?"
-    r"(?:\bLink \d{1,3}: (?:[\d.]+ GB/s|<inactive>)|[Nn]vlink|NVML: Unable)"
+    # Other options print names between: "Link 0: Replay Errors: 0". A state may be damaged.
+    r"(?:\bLink \d{1,3}:[^:,\n]{1,60}(?:\n|\Z)|[Nn]vlink|NVML: Unable)"
 )
 _LONGEST = 1024  # characters of a line
 _NOTHING = "a GPU of which nothing is told"
@@ -65,8 +66,7 @@ def read(path: Path, name: str, pieces: int = 1, hints: Hints = NO_HINTS) -> Rec
         for issue in skipped.issues(_AGAIN):
             recording.report(issue)
         if count == 0:
-            problem = skipped.issues()[0].problem if skipped.count else "no link is told"
-            recording.refusal = Refused(problem, _AGAIN)
+            recording.refusal = skipped.refusal("no link is told", _AGAIN)
 
     recording.parts.append(Part("link", lambda: row_batches("link", links())))
     return recording
@@ -81,7 +81,10 @@ class _Gpu:
     before: str  # what a launcher puts before each line
     line: int
     is_told: bool = False
+    is_damaged: bool = False  # a link's state is skipped
+    is_over: bool = False  # a block of another format began below
     links: set[int] = field(default_factory=set)
+    strays: Strays = field(default_factory=Strays)
 
 
 def _links(path: Path, skipped: Skipped) -> Iterator[Row]:
@@ -91,14 +94,23 @@ def _links(path: Path, skipped: Skipped) -> Iterator[Row]:
     for number, raw in lines(path):
         line, last = without_escapes(raw[:_LONGEST]), number
         if "(UUID:" in line and (found := _GPU.fullmatch(line)):
-            if gpu and not gpu.is_told:
-                skipped.add(_NOTHING, gpu.line, "")
+            if gpu:
+                _finish(gpu, skipped, is_followed=True)
             gpu = _next(found, number, gpu)
         elif gpu:
             yield from _content(line.removeprefix(gpu.before), number, gpu, skipped)
-    if gpu and not gpu.is_told:
-        is_whole = ends_with_newline(path)
-        skipped.add(_NOTHING if is_whole else _CUT, gpu.line if is_whole else last, "")
+    if gpu and not gpu.is_told and not ends_with_newline(path):
+        skipped.add(_CUT, last, "")
+    elif gpu:
+        _finish(gpu, skipped, is_followed=False)
+
+
+def _finish(gpu: _Gpu, skipped: Skipped, is_followed: bool) -> None:
+    """Nothing more is told of a GPU; lines that are no link's stand within if one follows."""
+    if not gpu.is_told and not gpu.is_damaged:
+        skipped.add(_NOTHING, gpu.line, gpu.strays.quoted)
+    elif is_followed:
+        gpu.strays.tell(skipped)
 
 
 def _next(found: re.Match[str], line: int, before: _Gpu | None) -> _Gpu:
@@ -115,9 +127,13 @@ def _next(found: re.Match[str], line: int, before: _Gpu | None) -> _Gpu:
 
 
 def _content(line: str, number: int, gpu: _Gpu, skipped: Skipped) -> Iterator[Row]:
+    if gpu.is_over:
+        return
     if found := _LINK.fullmatch(line):
+        gpu.strays.tell(skipped)
         state, link = _state(found), int(found["number"])
         if state is None:
+            gpu.is_damaged = True
             skipped.add("a link without a state", number, line)
         elif link in gpu.links:
             skipped.add("a second state of one link", number, line)
@@ -128,6 +144,14 @@ def _content(line: str, number: int, gpu: _Gpu, skipped: Skipped) -> Iterator[Ro
     elif not gpu.is_told and (status := _sentence(line)):
         gpu.is_told = True
         yield {**gpu.row, "status": status, "line": number}
+    elif begins_other(line, "nvlink"):
+        gpu.is_over = True
+        gpu.strays.drop()
+    elif re.match(r"\s*Link\b", line):
+        gpu.is_damaged = True
+        skipped.add("a link without a state", number, line)
+    elif line.strip() and not is_of_other(line):
+        gpu.strays.hold(number, line)
 
 
 def _state(found: re.Match[str]) -> Row | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 
+from pipeline.readers.foreign_lines import Strays, begins_other, is_of_other
 from pipeline.readers.printed_numbers import ends_with_newline, whole
 from pipeline.readers.record import (
     NO_HINTS,
@@ -22,7 +23,6 @@ from pipeline.readers.record import (
     Issue,
     Part,
     Recording,
-    Refused,
     row_batches,
 )
 from pipeline.readers.text import Skipped, lines, without_escapes
@@ -90,16 +90,18 @@ def read(path: Path, name: str, pieces: int = 1, hints: Hints = NO_HINTS) -> Rec
     affinities: list[Row] = []
 
     def links() -> Iterator[Row]:
-        count = 0
-        for matrix in _matrices(path, recording):
+        count, skipped = 0, Skipped()
+        for matrix in _matrices(path, recording, skipped):
             for row in matrix.links():
                 count += 1
                 yield {"host": hints.host, "origin": "topo", **row}
             affinities.extend({"host": hints.host, **row} for row in matrix.affinities())
         if count + len(affinities) == 0:
-            first = next(iter(recording.issues), None)
-            problem = first.problem if first else "its matrix has no rows"
-            recording.refusal = Refused(f"no pair of devices could be read: {problem}", _COPY_AGAIN)
+            nothing = "no pair of devices could be read"
+            if not skipped.count:
+                first = next(iter(recording.issues), None)
+                nothing += f": {first.problem if first else 'a matrix without rows'}"
+            recording.refusal = skipped.refusal(nothing, _COPY_AGAIN)
 
     recording.parts.append(Part("link", lambda: row_batches("link", links())))
     recording.closing_parts.append(
@@ -108,9 +110,9 @@ def read(path: Path, name: str, pieces: int = 1, hints: Hints = NO_HINTS) -> Rec
     return recording
 
 
-def _matrices(path: Path, recording: Recording) -> Iterator[_Matrix]:
+def _matrices(path: Path, recording: Recording, skipped: Skipped) -> Iterator[_Matrix]:
     """The matrices of a file, each once everything that belongs to it has been read."""
-    skipped, matrix, count = Skipped(), None, 0
+    matrix, count = None, 0
     is_whole = ends_with_newline(path)
     facts = recording.facts
     facts.status, facts.status_reason = "complete", "every matrix has a row for each of its GPUs"
@@ -160,7 +162,8 @@ class _Matrix:
     number: int
     rows: list[_Line] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
-    is_over: bool = False  # a legend follows the rows
+    is_over: bool = False  # a legend or a block of another format follows the rows
+    strays: Strays = field(default_factory=Strays)
 
     @property
     def last_row_line(self) -> int | None:
@@ -178,14 +181,18 @@ class _Matrix:
         if found := _LEGEND.fullmatch(line):
             self.names[found["device"]] = found["name"]
             return
-        found = _ROW.fullmatch(line)
-        if not found or self.is_over:
-            self.is_over |= "Legend:" in line
+        self.is_over |= "Legend:" in line or begins_other(line, "topo")
+        if self.is_over:
+            self.strays.drop()
             return
-        codes, rest = _codes(found["cells"].split())
-        device = found["device"]
-        if not codes:
-            return  # a line that only begins like a row
+        found = _ROW.fullmatch(line)
+        codes, rest = _codes(found["cells"].split()) if found else ([], [])
+        device = found["device"] if found else ""
+        if not codes and device not in self.devices:
+            if line.strip() and not is_of_other(line):
+                self.strays.hold(number, line)
+            return
+        self.strays.tell(skipped)
         if len(codes) != len(self.devices):
             skipped.add("a row with other cells than its matrix has columns", number, line)
         elif any(

@@ -218,3 +218,27 @@ def test_a_table_in_a_store(tmp_path: Path) -> None:
     assert (outcome.kind, outcome.row_count) == ("stored", 1)
     found = store.connect().execute("SELECT job, gpu_id, metric, value FROM job_gpu_summary")
     assert found.fetchall() == [("952404", "gpu:0", "process_count", 2.0)]
+
+
+def test_lines_within_a_table_are_kept_or_told(tmp_path: Path) -> None:
+    text = table("GPU ID: 0", ("No. of Processes", "2"), ("Energy Consumed (Joules)", "5"))
+    rows, recording = read(tmp_path, text.replace("| Energy", "retrying\n| Energy") + "bye\n")
+    assert len(rows) == 2
+    assert [(issue.place, issue.row_count) for issue in recording.issues] == [("line 6", 1)]
+
+
+def test_a_table_without_its_gpu_is_told(tmp_path: Path) -> None:
+    text = table("GPU ID: x", ("No. of Processes", "2"))
+    assert dcgm_stats.recognise(Head(text.encode()))
+    rows, recording = read(tmp_path, text)
+    assert rows == [] and recording.refusal
+    assert "line 2: a table that does not say of which GPU it is" in recording.refusal.problem
+
+
+def test_a_job_without_any_value_is_read_and_one_with_damaged_ones_refused(tmp_path: Path) -> None:
+    rows, recording = read(tmp_path, table("GPU ID: 0", ("No. of Processes", "N/A")))
+    assert (rows, recording.refusal) == ([], None)
+    _, recording = read(tmp_path, table("GPU ID: 0", ("No. of Processes", "x2")))
+    assert recording.refusal and "line 5: No. of Processes: not a number" in (
+        recording.refusal.problem
+    )

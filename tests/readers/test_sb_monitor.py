@@ -97,3 +97,29 @@ def test_a_log_in_a_store(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "store")
     (outcome,) = ingest([tmp_path / "monitor.jsonl"], store, jobs=1).outcomes
     assert (outcome.kind, outcome.row_count) == ("stored", 5)
+
+
+def test_lines_between_samples_are_told(tmp_path: Path) -> None:
+    _, recording = read(tmp_path, f"INFO begin\n{LINE}502 Bad Gateway\n{LINE}done\n")
+    assert [issue.problem for issue in recording.issues if issue.severity == "warning"] == [
+        "a line between those of the monitor: '502 Bad Gateway'"
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"time": "yesterday", "gpu_usage:0": 5}',
+        '{"time": "2021-12-06 04:19:35", "gpu_usage:0": "x5"}',
+        '{"time": "2021-12-06 04:19:35", "gpu_usage:0": 56, ',
+    ],
+)
+def test_damaged_lines_alone_are_refused_with_the_first(tmp_path: Path, line: str) -> None:
+    assert sb_monitor.recognise(Head(line.encode()))
+    rows, recording = read(tmp_path, line + "\n")
+    assert rows == [] and recording.refusal and "line 1: " in recording.refusal.problem
+
+
+def test_samples_without_a_value_are_no_damage(tmp_path: Path) -> None:
+    rows, recording = read(tmp_path, '{"time": "2021-12-06 04:19:35", "gpu_usage:0": null}\n')
+    assert (rows, recording.refusal) == ([], None)

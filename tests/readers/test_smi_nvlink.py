@@ -123,3 +123,20 @@ def test_published_states(tmp_path: Path, name: str, expected: list[object]) -> 
     read = read_text(smi_nvlink, tmp_path, content)
     assert read.rows("link", *LINK[1:]) == expected
     assert read.issues == []
+
+
+def test_states_that_all_are_damaged_are_refused_with_the_first(tmp_path: Path) -> None:
+    for state in ("26.5x2 GB/s", "?", "<inact"):
+        text = f"GPU 0: NVIDIA H200 (UUID: GPU-{UUID}0)\n\t Link 0: {state}\n"
+        assert recognises(smi_nvlink, text)
+        refusal = read_text(smi_nvlink, tmp_path, text).refusal
+        assert refusal and f"line 2: a link without a state: 'Link 0: {state}'" in refusal.problem
+
+
+def test_lines_between_links_are_told_and_other_output_below_is_not(tmp_path: Path) -> None:
+    text = TEXT.replace("\t Link 1", "502 Bad Gateway\n\t Link 1") + "done\n\nbye\n"
+    assert read_text(smi_nvlink, tmp_path, text).issues == [
+        ("line 4", "a line in the table that is none of its rows: '502 Bad Gateway'", 1)
+    ]
+    dmon = "# gpu   pwr\n# Idx     W\n    0    12\n"
+    assert read_text(smi_nvlink, tmp_path, TEXT + dmon).issues == []

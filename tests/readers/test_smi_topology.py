@@ -246,3 +246,22 @@ def test_a_file_is_ingested(tmp_path: Path) -> None:
     assert [(o.kind, o.row_count, o.issues) for o in summary.outcomes] == [("stored", 8, ())]
     asked = "SELECT host, count(*) FROM link GROUP BY host"
     assert store.connect().execute(asked).fetchall() == [("node-a", 6)]
+
+
+def test_lines_within_the_matrix_are_kept_or_told(tmp_path: Path) -> None:
+    text = SPACES.replace("GPU1    NV2      X      NODE", "retry\nGPU1    ???      X      NODE")
+    issues = read_text(smi_topology, tmp_path, text).issues
+    assert ("line 4", "a line in the table that is none of its rows: 'retry'", 1) in issues
+    assert any(place == "line 5" and "'GPU1 ???" in problem for place, problem, _ in issues)
+
+
+def test_a_matrix_of_damaged_rows_alone_is_refused_with_the_first(tmp_path: Path) -> None:
+    header = next(line for line in SPACES.splitlines() if "CPU Affinity" in line)
+    refusal = read_text(smi_topology, tmp_path, f"{header}\nGPU0 ? ?\n").refusal
+    assert refusal and "line 2: " in refusal.problem and "'GPU0 ? ?'" in refusal.problem
+
+
+def test_the_matrix_ends_where_another_format_begins(tmp_path: Path) -> None:
+    other = "# gpu   pwr\n# Idx     W\n    0    12\nGPU0 12 13\n"
+    clean = read_text(smi_topology, tmp_path, TABS).issues
+    assert read_text(smi_topology, tmp_path, TABS + other).issues == clean
