@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.readers import dcgm_dmon_tasks as tasks
 from pipeline.readers.dcgm_dmon_clock import Clock
 from pipeline.readers.dcgm_dmon_lines import (
     CUT,
@@ -34,7 +36,7 @@ from pipeline.readers.record import (
     Recording,
     Refused,
 )
-from pipeline.readers.text import blocks
+from pipeline.readers.text import blocks, ends_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 FORMAT = "dcgmi-dmon"
 SUFFIXES: tuple[str, ...] = ()
 
+_WAY_OUT = "give the whole log, with its headers"
 # Commands and headers of 1.x are only dmon's if rows follow.
 _MOST_TRIED = 8
 _TRIED_CHARACTERS = 65_536
@@ -59,6 +62,7 @@ def recognise(head: Head) -> bool:
             begin, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
             end = len(text) if end < 0 else end
             line = text[begin:end] if end - begin < LONGEST_HEADER else ""
+            line = tasks.without_task(line)
             layout = layout_of(line[stamp_before(line)[1] :]) if mark == "#" else None
             if layout and layout.has_word:
                 return True
@@ -83,56 +87,89 @@ def read(path: Path, name: str = "", pieces: int = 1, hints: Hints = NO_HINTS) -
     named_ns, host = _said_by_name(name)
     facts = Facts(FORMAT, host=hints.host or host)
     clock = Clock(hints.sample_interval_ns, named_ns)
-    decoder = Decoder(facts.host, clock)
     recording = Recording(facts, [])
-    is_cut = _is_cut(path)
+    is_cut = not ends_whole(path)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        waiting: tuple[int, bytes] | None = None
-        for block in blocks(path):
-            if waiting:
-                yield from decoder.batches(*waiting, is_cut=False)
-            waiting = block
-        if waiting:
-            yield from decoder.batches(*waiting, is_cut=is_cut)
-        _conclude(recording, decoder, is_cut)
+        decoders: dict[str | None, Decoder] = {}
+        for task, number, block, is_last in _blocks_of_tasks(path):
+            own = hints.host or task or host
+            decoder = decoders.setdefault(task, Decoder(own, clock))
+            yield from decoder.batches(number, block, is_cut=is_cut and is_last)
+        telling = [d for d in decoders.values() if d.row_count or d.skipped.count]
+        _conclude(recording, telling or [Decoder(facts.host, clock)], is_cut)
 
     recording.parts = [Part("gpu_sample", batches)]
     return recording
 
 
-def _conclude(recording: Recording, decoder: Decoder, is_cut: bool) -> None:
+def _blocks_of_tasks(path: Path) -> Iterator[tuple[str | None, int, bytes, bool]]:
+    """The text as blocks of whole lines, each with the host or task that a launcher's prefix
+    names, its first line's number, and whether it is the last."""
+    is_prefixed = tasks.are_named(path)
+    waiting: tuple[int, bytes] | None = None
+    for block in chain(blocks(path), [None]):
+        if waiting:
+            found = tasks.apart(waiting[1]) if is_prefixed else {None: waiting[1]}
+            for task, text in found.items():
+                yield task, waiting[0], text, block is None
+        waiting = block
+
+
+def _conclude(recording: Recording, decoders: list[Decoder], is_cut: bool) -> None:
     """What is known when everything has been read."""
-    facts, clock = recording.facts, decoder.clock
+    facts, clock = recording.facts, decoders[0].clock
+    layouts = [layout for decoder in decoders for layout in decoder.layouts]
     facts.tool_version = ", ".join(
-        dict.fromkeys(layout.version for layout in decoder.layouts if layout.version)
+        dict.fromkeys(layout.version for layout in layouts if layout.version)
     ) or None  # fmt: skip
+    hosts = {decoder.host for decoder in decoders}
+    facts.host = hosts.pop() if len(hosts) == 1 else None
     if clock.kind == "utc":
         facts.capture_start_utc_ns = clock.zero_ns
     elif clock.kind == "local":
         facts.capture_start_local_ns = clock.zero_ns
     facts.capture_dur_ns = clock.last_ns if clock.kind or clock.interval_ns else None
-    if decoder.is_stopped:
+    if all(decoder.is_stopped for decoder in decoders):
         facts.status, facts.status_reason = "complete", "dmon says at its end that it was stopped"
     elif is_cut:
         facts.status, facts.status_reason = "incomplete", "the last line has no end"
     else:
         facts.status, facts.status_reason = "unknown", "dmon does not say where its log ends"
-    for issue in [*decoder.skipped.issues(), *issues(decoder)]:
+    for decoder in decoders:
+        decoder.others.finish(decoder.row_count > 0)
+        for issue in [*decoder.skipped.issues(_WAY_OUT), *issues(decoder)]:
+            recording.report(issue)
+    for issue in _issues_of_time(decoders):
         recording.report(issue)
+    refusals = [_refusal(decoder) for decoder in decoders]
+    if all(refusals):
+        recording.refusal = refusals[0]
+
+
+def _refusal(decoder: Decoder) -> Refused | None:
+    """Why nothing of a log can be used; None where something can, be it that GPUs said N/A."""
     if not decoder.row_count:
-        skipped = decoder.skipped.issues()
-        problem = skipped[0].problem if skipped else "a header of dcgmi dmon without any row"
-        recording.refusal = Refused(problem, "give the whole log, with its headers")
+        if decoder.skipped.count:
+            return decoder.skipped.refusal("no row of dcgmi dmon can be used", _WAY_OUT)
+        return Refused("a header of dcgmi dmon without any row", _WAY_OUT)
+    if decoder.other_rows.total() == decoder.row_count:
+        kinds = ", ".join(sorted(decoder.other_rows))
+        return Refused(f"no row is of a GPU, all are of: {kinds}", "have dmon watch GPUs")
+    if not decoder.sample_count and decoder.odd_rows == decoder.row_count:
+        nothing = "no row of dcgmi dmon holds a number"
+        return decoder.odd_cells.refusal(nothing, "look at the line; have dmon watch metrics")
+    return None
 
 
 def issues(decoder: Decoder) -> list[Issue]:
     """What was left out, and what to know of the rest."""
-    found: list[Issue] = []
+    found = decoder.odd_cells.issues()
     missing: Counter[str] = Counter()
     for (column, reason), count in sorted(decoder.left_out.items()):
-        missing[column] += count if reason == NO_VALUE else -count if reason in (TEXT, CUT) else 0
-        if reason != NO_VALUE and count:
+        is_odd = reason in (TEXT, CUT)
+        missing[column] += count if reason == NO_VALUE else -count if is_odd else 0
+        if reason != NO_VALUE and not is_odd and count:
             found.append(Issue("warning", column, reason, row_count=count))
     for column, count in sorted(missing.items()):
         if count > 0:
@@ -149,26 +186,27 @@ def issues(decoder: Decoder) -> list[Issue]:
     if kinds:
         problem = "dmon does not say of which GPU its MIG instances and bare links are part"
         found.append(Issue("note", "", problem))
-    return found + _issues_of_time(decoder)
-
-
-def _issues_of_time(decoder: Decoder) -> list[Issue]:
-    found: list[Issue] = []
-    clock = decoder.clock
-    if clock.is_broken:
-        problem = "the header changes: rounds are counted on, when the later ones were is not known"
-        found.append(Issue("note", "", problem))
-    if decoder.gaps:
-        problem = "lines were cut out of the log ('...'): rounds are not evenly spaced"
-        found.append(Issue("note", "", problem, "", decoder.gaps))
-    if clock.odd:
-        found.append(Issue("warning", "", "rows without a time of the log's clock", "", clock.odd))
-    if decoder.row_count and not clock.kind and not clock.interval_ns and not clock.is_broken:
-        problem = "dmon prints no time: rounds are only counted"
-        found.append(Issue("note", "", problem, "say --interval SECONDS to place them in time"))
     if decoder.ambiguous_zeros:
         problem = "0 of XIDER, GNVERR and CLK*NS may mean no data before DCGM 4.5.3"
         found.append(Issue("note", "", problem, "", decoder.ambiguous_zeros))
+    return found
+
+
+def _issues_of_time(decoders: list[Decoder]) -> list[Issue]:
+    found: list[Issue] = []
+    clock, gaps = decoders[0].clock, sum(decoder.others.gaps for decoder in decoders)
+    row_count = sum(decoder.row_count for decoder in decoders)
+    if clock.is_broken:
+        problem = "the header changes: rounds are counted on, when the later ones were is not known"
+        found.append(Issue("note", "", problem))
+    if gaps:
+        problem = "lines were cut out of the log ('...'): rounds are not evenly spaced"
+        found.append(Issue("note", "", problem, "", gaps))
+    if clock.odd:
+        found.append(Issue("warning", "", "rows without a time of the log's clock", "", clock.odd))
+    if row_count and not clock.kind and not clock.interval_ns and not clock.is_broken:
+        problem = "dmon prints no time: rounds are only counted"
+        found.append(Issue("note", "", problem, "say --interval SECONDS to place them in time"))
     return found
 
 
@@ -178,11 +216,3 @@ def _said_by_name(name: str) -> tuple[int | None, str | None]:
     if not found:
         return None, None
     return int(found[1]) * 1_000_000 or None, f"node{int(found[2])}"
-
-
-def _is_cut(path: Path) -> bool:
-    """Whether the last line has no end: dmon is often killed, or still writing."""
-    with path.open("rb") as stream:
-        size = stream.seek(0, 2)
-        stream.seek(max(size - 4, 0))
-        return not stream.read().rstrip(b"\0").endswith((b"\n", b"\r"))

@@ -7,7 +7,7 @@ column, which no version prints alike, and leaves cells blank.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
 
 from pipeline.readers.telemetry import Metric, by_dcgm_id, by_dcgm_short, gpu_of_index
@@ -101,6 +101,10 @@ class Entity:
     device_id: int = -1
     part: str | None = None
 
+    @property
+    def is_mig(self) -> bool:
+        return self.kind in ("gpu_instance", "compute_instance")
+
 
 def entity_of(found: re.Match[str]) -> Entity:
     """The entity of a match of ``ENTITY``."""
@@ -111,6 +115,20 @@ def entity_of(found: re.Match[str]) -> Entity:
         kind = "link" if found["link"] else "gpu"
         return Entity(found[0], kind, gpu_of_index(index), index, found["link"])
     return Entity(found[0], _PARTS[found["part"]], UNKNOWN_GPU, -1, found["part_number"])
+
+
+# DcgmCacheManager.cpp numbers instances GPU * GPCs + n, of GPUs with 7 or 8 GPCs.
+_FEWEST_GPCS, _MOST_GPCS = 7, 8
+
+
+def part_of(instance: Entity, gpu: Entity) -> Entity:
+    """A MIG instance as part of a GPU; as it was if its number cannot be of that GPU."""
+    number = int(instance.part or -1)
+    # No GPU has more than 7 instances.
+    least, most = gpu.device_id * _FEWEST_GPCS, gpu.device_id * _MOST_GPCS + 6
+    if not least <= number <= most:
+        return instance
+    return replace(instance, gpu_id=gpu.gpu_id, device_id=gpu.device_id)
 
 
 # -- headers -------------------------------------------------------------------------------
@@ -208,6 +226,7 @@ TOO_FEW = (
     "fewer cells than columns: before DCGM 4.0 a value without data is left out and those "
     "after it move up"
 )
+TOO_WIDE = "a cell runs into the next: which value is whose cannot be told"
 MISPLACED = "cells do not stand in the columns of their header"
 
 
@@ -243,7 +262,10 @@ def row_of(line: str, layout: Layout, may_be_bare: bool) -> tuple[Entity, list[s
             cells = _cells_in_columns(line, layout, found.end())
             if cells is not None:
                 return entity_of(found), cells
-        return entity_of(found), _cells_in_order(line[found.end() :].split(), layout)
+        tokens = line[found.end() :].split()
+        if len(tokens) < len(layout.names) and any(_runs_over(line, s) for s in layout.starts):
+            raise SkippedRow(TOO_WIDE)
+        return entity_of(found), _cells_in_order(tokens, layout)
     bare = _BARE.match(line) if layout.is_bare and may_be_bare else None
     if not bare:
         return None
@@ -270,6 +292,12 @@ def _cells_in_columns(line: str, layout: Layout, after: int) -> list[str] | None
     if not layout.has_blanks and not all(cells):
         raise SkippedRow(TOO_FEW)
     return cells
+
+
+def _runs_over(line: str, start: int) -> bool:
+    """Whether a cell goes on where the next column starts."""
+    around = line[start - 1 : start + 1]
+    return len(around) == 2 and not any(map(str.isspace, around))
 
 
 def _cells_in_order(tokens: list[str], layout: Layout) -> list[str]:

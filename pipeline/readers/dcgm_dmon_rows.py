@@ -12,6 +12,7 @@ import numpy as np
 from pipeline.readers import dcgm_dmon_lines as dmon
 from pipeline.readers.dcgm_dmon_clock import Clock
 from pipeline.readers.dcgm_dmon_columns import Lines, all_lines, grouped, numbers
+from pipeline.readers.dcgm_dmon_others import Others
 from pipeline.readers.telemetry import NO_TIME, Coded, Metric, clean, sample_batch
 from pipeline.readers.text import Skipped, without_escapes
 
@@ -72,14 +73,16 @@ class Decoder:
     """
 
     def __init__(self, host: str | None, clock: Clock, at_once: bool = True) -> None:
-        self._host = host
+        self.host = host
         self.clock = clock
         self._at_once = at_once  # False: one line after the other, as a check
         self.skipped = Skipped()
         self.left_out: Counter[tuple[str, str]] = Counter()  # values, by column and reason
         self.other_rows: Counter[str] = Counter()  # rows of what is no GPU
-        self.gaps = 0  # where somebody cut lines out
-        self._stop_line = 0  # where dmon says that it was stopped
+        self.odd_cells = Skipped()  # by column and reason
+        self.odd_rows = 0  # with a cell that is no value
+        self.sample_count = 0
+        self.others = Others(self.skipped)
         self._last_line = 0  # the last row
         self.entities: dict[dmon.Entity, int] = {}
         self.layouts: dict[dmon.Layout, None] = {}
@@ -92,11 +95,13 @@ class Decoder:
         self._tick = -1
         self._is_after_header = True
         self._may_be_bare = False
+        self._is_new = True  # a header or command is just above
+        self._parent: dmon.Entity | None = None  # of the MIG instances that follow
 
     @property
     def is_stopped(self) -> bool:
         """Whether the log ends with dmon's word that it was stopped."""
-        return self._stop_line > self._last_line
+        return self.others.stop_line > self._last_line
 
     # -- layouts ---------------------------------------------------------------------------
 
@@ -121,6 +126,7 @@ class Decoder:
                     continue
                 if layout is None and not command:
                     continue
+                self._is_new = True
             if stop > at:
                 yield from self._segment(lines, at, stop, headers, number, is_cut and stop == count)
             headers = []
@@ -169,19 +175,49 @@ class Decoder:
         is_header = np.zeros(stop - at, np.bool_)
         is_header[np.array(headers, np.int64) - at] = True
         rest[is_header] = False
+        others: list[tuple[int, str]] = []
         if layout and layout.starts and self._at_once and stop - at >= _FEWEST_AT_ONCE:
             # The first row of a log decides what clock it has.
             for index in np.flatnonzero(rest).tolist() if self.clock.kind is None else []:
                 rest[index] = False
-                self._one(own, index, number + at, rows, False)
+                self._one(own, index, number + at, rows, others, False)
                 if self.clock.kind is not None:
                     break
             self._many(own, layout, rows, rest)
         for index in np.flatnonzero(rest).tolist():
-            self._one(own, index, number + at, rows, is_cut and index == stop - at - 1)
+            self._one(own, index, number + at, rows, others, is_cut and index == stop - at - 1)
         if layout:
+            self._take_others(layout, rows, headers, at, number, sorted(others))
             self._last_line = self._last_row(rows, number + at)
             yield from self._emit(layout, rows, is_header)
+
+    def _take_others(
+        self,
+        layout: dmon.Layout,
+        rows: Rows,
+        headers: list[int],
+        at: int,
+        number: int,
+        others: list[tuple[int, str]],
+    ) -> None:
+        """Lines that are no rows, and what stands between them, in their order."""
+        if self._is_new:
+            self.others.begin(is_same=False)
+            self._is_new = False
+        places = np.flatnonzero(rows.entity >= 0)
+        events = sorted([*others, *((header - at, "") for header in headers)])
+        is_header = set(headers)
+        done = -1
+        for index, line in events:
+            if np.searchsorted(places, index) > np.searchsorted(places, done):
+                self.others.row()
+            done = index
+            if index + at in is_header:
+                self.others.begin(is_same=True)
+            else:
+                self.others.take(number + at + index, line, layout)
+        if len(places) and places[-1] > done:
+            self.others.row()
 
     def _last_row(self, rows: Rows, number: int) -> int:
         """The line of the last row so far; line ``number`` is the first of ``rows``."""
@@ -199,7 +235,7 @@ class Decoder:
             found = dmon.ENTITY.match(text)
             if found and not text[found.end() :].strip(" ") and found.end() < layout.starts[0]:
                 entity[number] = rows.number_of(dmon.entity_of(found))
-            elif not length and (not text.strip() or dmon.UNITS.match(text)):
+            elif not length and dmon.UNITS.match(text):
                 entity[number] = -2
         codes = entity[group]
         rest[chosen[codes == -2]] = False
@@ -231,8 +267,16 @@ class Decoder:
                 times[number] = self.clock.time_of(stamp)
         return times[group], (times != NO_TIME)[group]
 
-    def _one(self, lines: Lines, index: int, number: int, rows: Rows, is_cut: bool) -> None:
-        """Reads line ``index``; what is no row is passed over. ``number`` is the first's."""
+    def _one(
+        self,
+        lines: Lines,
+        index: int,
+        number: int,
+        rows: Rows,
+        others: list[tuple[int, str]],
+        is_cut: bool,
+    ) -> None:
+        """Reads line ``index``; what is no row goes to ``others``. ``number`` is the first's."""
         layout = self._layout
         line = without_escapes(lines.line(index).decode("utf-8", "replace"))
         number += index
@@ -246,7 +290,9 @@ class Decoder:
         try:
             row = dmon.row_of(line, layout, self._may_be_bare)
             if row is None:
-                self._other_line(line, number)
+                if line.strip() and not dmon.UNITS.match(line.strip()):
+                    self._may_be_bare = False
+                others.append((index, line))
                 return
             self._may_be_bare = True
             if is_cut and not (line[-1:].isspace() and row[1][-1]):
@@ -256,21 +302,16 @@ class Decoder:
             return
         rows.entity[index] = rows.number_of(row[0])
         rows.ns[index] = self.clock.time_of(stamp)
+        is_odd = False
         for column, cell in enumerate(row[1]):
             value, reason = dmon.number_of(cell)
-            if value is None:
-                self.left_out[layout.names[column], reason] += reason != dmon.NO_VALUE
-            else:
+            if value is not None:
                 rows.values[column, index] = value
-
-    def _other_line(self, line: str, number: int) -> None:
-        line = line.strip()
-        if line and not dmon.UNITS.match(line):
-            self._may_be_bare = False
-        if line in ("...", "…"):
-            self.gaps += 1
-        if line.startswith("dmon was stopped"):
-            self._stop_line = number
+            elif reason != dmon.NO_VALUE:
+                name, is_odd = layout.names[column], True
+                self.left_out[name, reason] += 1
+                self.odd_cells.add(f"{name}: {reason}", number, cell)
+        self.odd_rows += is_odd
 
     def _numbered(self, rows: Rows, is_row: NDArray[np.bool_]) -> NDArray[np.int64]:
         """The entity of each row, numbered in the order in which they were first met."""
@@ -293,6 +334,8 @@ class Decoder:
             return
         self.layouts[layout] = None
         self.row_count += int(is_row.sum())
+        if layout.has_blanks:
+            self._give_parents(rows)
         entities = self._numbered(rows, is_row)
         ticks = self._ticks(entities, np.cumsum(is_header, dtype=np.int64)[is_row])
         self._is_after_header = bool(is_header[np.flatnonzero(is_row)[-1] :].any())
@@ -314,7 +357,24 @@ class Decoder:
             self.left_out.update({(name, reason): count for reason, count in reasons.items()})
             if name in dmon.AMBIGUOUS_ZEROS:
                 self.ambiguous_zeros += int((values == 0).sum())
-            yield self._samples(metric, known, entities, ts_ns, tick, values)
+            batch = self._samples(metric, known, entities, ts_ns, tick, values)
+            self.sample_count += batch.num_rows
+            yield batch
+
+    def _give_parents(self, rows: Rows) -> None:
+        """Says of which GPU MIG instances are part where the order of rows tells: since 4.0 they
+        stand below their GPU's own row."""
+        known = list(rows.entities)
+        is_telling = np.array([entity.kind == "gpu" or entity.is_mig for entity in known])
+        places = np.flatnonzero(rows.entity >= 0)
+        if not any(entity.is_mig for entity in known):
+            places = places[is_telling[rows.entity[places]]][-1:]
+        for place in places[is_telling[rows.entity[places]]].tolist():
+            entity = known[rows.entity[place]]
+            if entity.kind == "gpu":
+                self._parent = entity
+            elif self._parent is not None:
+                rows.entity[place] = rows.number_of(dmon.part_of(entity, self._parent))
 
     def _ticks(
         self, entity: NDArray[np.int64], headers_before: NDArray[np.int64]
@@ -349,7 +409,7 @@ class Decoder:
         else:
             kinds, parts = [e.kind for e in known], [e.part for e in known]
         return sample_batch(
-            self._host,
+            self.host,
             coded([e.gpu_id for e in known]),
             np.array([e.device_id for e in known], np.int64)[entities],
             coded(kinds),

@@ -124,7 +124,7 @@ def test_rows_pasted_without_a_header_have_the_columns_of_the_command(tmp_path: 
         (0, "nvlink_tx_bytes_per_s", 12.0),
         (0, "nvlink_rx_bytes_per_s", 3715470394.0),
     ]
-    assert problems(recording) == ["1012: not a number"]  # digits went missing
+    assert problems(recording) == ["line 5: 1012: not a number: '069653476'"]  # digits went missing
 
 
 def test_cells_whose_blanks_were_lost_are_told_by_their_number(tmp_path: Path) -> None:
@@ -139,10 +139,74 @@ def test_text_and_cut_cells_are_no_numbers(tmp_path: Path) -> None:
     rows, recording = read(tmp_path, text)
     assert {(row["metric"], row["value"]) for row in rows} == {("power_w", 70.0)}
     assert problems(recording) == [
-        "DVNAM: not a number",
-        "TOTEC: cut short by the width of its column",
+        "line 2: DVNAM: not a number: 'NVIDIA H800'",
+        "line 2: TOTEC: cut short by the width of its column: '12345678901...'",
     ]
-    assert "H800" not in str(recording.issues)
+
+
+def test_cells_that_all_are_no_numbers_are_refused_and_absent_ones_are_not(tmp_path: Path) -> None:
+    rows, recording = read(tmp_path, HEADER + ROW.format(0, "x.5", "?", "7q") * 40)
+    assert rows == [] and recording.refusal
+    assert "line 3: POWER: not a number: 'x.5'" in recording.refusal.problem
+    rows, recording = read(tmp_path, HEADER + ROW.format(0, "N/A", "N/A", "N/A") * 40)
+    assert (rows, recording.refusal) == ([], None)
+
+
+def test_a_cell_that_runs_into_the_next_is_called_so(tmp_path: Path) -> None:
+    wide = "GPU 0     185.3000000000000075                68           \n"
+    rows, recording = read(tmp_path, HEADER + wide + ROW.format(1, "5.000", 1, 2))
+    assert {row["gpu_id"] for row in rows} == {"gpu:1"}
+    (problem,) = problems(recording)
+    assert problem.startswith("line 3: a cell runs into the next")
+
+
+@pytest.mark.parametrize("count", [2, 40])  # one by one, and many at once
+def test_every_line_within_the_table_is_kept_or_told(tmp_path: Path, count: int) -> None:
+    row = ROW.format(0, "5.000", 1, 2)
+    damaged = "GPU x     5.000             1                 2            \n"
+    lost = "          5.000             1                 2            \n"
+    text = HEADER + row * count + "\0\0 502 Bad\nretry\n" + damaged + lost + row + HEADER + "bye\n"
+    rows, recording = read(tmp_path, text)
+    assert len(rows) == 3 * (count + 1)
+    found = [(i.place, i.row_count) for i in recording.issues if i.severity == "warning"]
+    assert found == [(f"line {3 + count}", 2), (f"line {5 + count}", 2)]
+
+
+def test_the_table_ends_where_another_format_begins(tmp_path: Path) -> None:
+    row = ROW.format(0, "5.000", 1, 2)
+    others = (
+        "# gpu    pwr\n# Idx      W\n    0     12\n",
+        "timestamp, index, power.draw [W]\n2026/07/14 08:12:53.353, 0, 12.5 W\n",
+        "#  size count type\n  8 2 float sum -1 5.1 0.0\n",
+        " iteration 1/ 100 | elapsed time per iteration (ms): 12.5 |\n",
+    )
+    for other in others:
+        # In the background of another program the table goes on between its lines.
+        rows, recording = read(tmp_path, HEADER + row + other + row)
+        assert (len(rows), problems(recording)) == (6, []), other
+
+
+def test_rows_of_switches_alone_are_refused(tmp_path: Path) -> None:
+    _, recording = read(
+        tmp_path, HEADER + "Switch 0  5.000             1                 2       \n"
+    )
+    assert recording.refusal and "all are of: Switch" in recording.refusal.problem
+
+
+@pytest.mark.parametrize(
+    ("prefixes", "hosts"),
+    [(("0: ", "1: "), ("task0", "task1")), (("node-1: ", "node-2: "), ("node-1", "node-2"))],
+)
+def test_tasks_of_a_launcher_are_hosts_of_their_own(
+    tmp_path: Path, prefixes: tuple[str, str], hosts: tuple[str, str]
+) -> None:
+    lines = (HEADER + ROW.format(0, "5.000", 1, 2) + ROW.format(0, "6.000", 1, 2)).splitlines()
+    text = "".join(f"{prefix}{line}\n" for line in lines for prefix in prefixes) + "0: junk\n"
+    assert dcgm_dmon.recognise(Head(text.encode()))
+    rows, recording = read(tmp_path, text)
+    power = [(r["host"], r["gpu_id"], r["tick"], r["value"]) for r in rows if r["value"] >= 5]
+    assert power == [(host, "gpu:0", tick, 5.0 + tick) for host in hosts for tick in (0, 1)]
+    assert problems(recording) == []
 
 
 def test_a_field_that_is_not_known_keeps_its_name(tmp_path: Path) -> None:
@@ -176,6 +240,24 @@ def test_parts_of_gpus_and_what_is_none(tmp_path: Path) -> None:
     notes = [issue.problem for issue in recording.issues]
     assert "rows of Switch are no GPU's, not stored" in notes
     assert "rows of CPU are no GPU's, not stored" in notes
+
+
+@pytest.mark.parametrize("count", [2, 40])
+def test_mig_instances_are_part_of_the_gpu_above_them(tmp_path: Path, count: int) -> None:
+    text = f"{'#Entity':16}SMACT        \n"
+    entities = ("GPU 0", "GPU-I 1", "GPU-CI 1", "GPU 1", "GPU-I 9", "GPU-I 30")
+    text += "".join(f"{entity:16}0.500        \n" for entity in entities) * count
+    rows, _ = read(tmp_path, text)
+    found = [(row["gpu_id"], row["device_id"], row["entity"], row["entity_id"]) for row in rows]
+    assert found[-6:] == [
+        ("gpu:0", 0, "gpu", None),
+        ("gpu:0", 0, "gpu_instance", "1"),
+        ("gpu:0", 0, "compute_instance", "1"),
+        ("gpu:1", 1, "gpu", None),
+        ("gpu:1", 1, "gpu_instance", "9"),
+        ("gpu:unknown", None, "gpu_instance", "30"),  # its number is not one of GPU 1
+    ]
+    assert [row["tick"] for row in rows] == [n // 6 for n in range(6 * count)]
 
 
 # -- rounds and times ----------------------------------------------------------------------
