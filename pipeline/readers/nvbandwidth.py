@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pipeline.readers.nvbandwidth_json import BEGIN, json_rows
 from pipeline.readers.nvbandwidth_matrix import DESCRIPTION, Cells, Description, Row, described
 from pipeline.readers.nvbandwidth_tally import STATUSES, Tally
-from pipeline.readers.printed_numbers import ends_with_newline, is_number, whole
+from pipeline.readers.printed_numbers import is_number, whole
 from pipeline.readers.record import (
     NO_HINTS,
     Facts,
@@ -27,7 +27,7 @@ from pipeline.readers.record import (
     Refused,
     row_batches,
 )
-from pipeline.readers.text import lines, without_escapes
+from pipeline.readers.text import ends_whole, lines, without_escapes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -152,7 +152,7 @@ class _Matrices:
                 yield from self._line(*held)
             held = number, line
         if held:
-            yield from self._line(*held, is_cut=not ends_with_newline(self._path))
+            yield from self._line(*held, is_cut=not ends_whole(self._path))
         for stream in self._streams.values():
             yield from self._end_of_test(stream)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pipeline.readers.perftest_banner import Banners
 from pipeline.readers.perftest_json import BEGIN, json_rows
 from pipeline.readers.perftest_table import HEADER, Columns, Row, columns_of
-from pipeline.readers.printed_numbers import ends_with_newline, is_number
+from pipeline.readers.printed_numbers import is_number
 from pipeline.readers.record import (
     NO_HINTS,
     Facts,
@@ -29,7 +29,7 @@ from pipeline.readers.record import (
     Status,
     row_batches,
 )
-from pipeline.readers.text import Skipped, lines, without_escapes
+from pipeline.readers.text import Skipped, ends_whole, lines, without_escapes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -114,7 +114,7 @@ class _Tables:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._is_whole = ends_with_newline(path)
+        self._is_whole = ends_whole(path)
         self._streams: dict[str, _Stream] = {}
         self.table_count = 0
         self._closed_count = 0

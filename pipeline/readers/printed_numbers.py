@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 from decimal import Decimal
-from pathlib import Path
 
 _WHOLE = re.compile(r"\d{1,18}", re.ASCII)
 _NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,12})?", re.ASCII)
@@ -29,11 +27,3 @@ def is_number(text: str) -> bool:
 def is_undefined(text: str) -> bool:
     """Whether a tool printed that it has no number: nan and inf, of a division by zero."""
     return _NOT_A_NUMBER.fullmatch(text) is not None
-
-
-def ends_with_newline(path: Path) -> bool:
-    """Whether a file's last line is whole. A number at the end of a cut line may be cut too."""
-    with path.open("rb") as stream:
-        size = stream.seek(0, os.SEEK_END)
-        stream.seek(max(0, size - 2))
-        return any(mark in stream.read() for mark in (b"\n", b"\r"))

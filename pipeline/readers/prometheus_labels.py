@@ -12,6 +12,7 @@ from pipeline.readers.gpu_identity import Devices, plain_bus_id, plain_uuid
 from pipeline.readers.gpu_series import Series, SeriesTable
 from pipeline.readers.record import Facts, Hints, Issue
 from pipeline.readers.telemetry import Metric
+from pipeline.readers.text import Skipped
 
 # Numbers of what is no series of a GPU, below those of the series.
 NOT_OF_GPUS, WITHOUT_GPU, WITHOUT_NAME = -1, -2, -3
@@ -101,6 +102,13 @@ class GpuLabels:
         if not is_dcgm:
             return NOT_OF_GPUS
         return WITHOUT_GPU if not has_gpu or labels.get("nvswitch") else None
+
+    def are_absent(self, skipped: Skipped) -> bool:
+        """Whether no sample is kept because GPUs measured nothing: no fault of the file."""
+        reasons = set(self.series.reasons)
+        return (
+            not skipped.count and reasons <= {telemetry.BLANK} and bool(reasons or self.nan_count)
+        )
 
     def issues(self) -> list[Issue]:
         """What was left out or is doubtful, as notes."""

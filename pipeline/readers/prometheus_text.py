@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pipeline.readers.foreign_lines import begins_other, is_of_other
 from pipeline.readers.prometheus_labels import NOT_OF_GPUS, GpuLabels, parse_labels
 from pipeline.readers.prometheus_repeats import Repeats
 from pipeline.readers.prometheus_values import Sampled, value_and_time, values_of
-from pipeline.readers.record import Facts, Head, Hints, Part, Recording, Refused
+from pipeline.readers.record import Facts, Head, Hints, Part, Recording
 from pipeline.readers.telemetry import NO_TIME
 from pipeline.readers.text import Skipped, blocks, ends_whole
 
@@ -29,13 +30,17 @@ FORMAT = "prometheus-text"
 SUFFIXES: tuple[str, ...] = ()
 
 _SAMPLE_OF_GPU = re.compile(
-    r'^(?:DCGM|dcgm)_\w+\{[^}\n]*\b(?:gpu|UUID|uuid|pci_bus_id)\s*=\s*"[^\n]*\}[ \t]+[-+0-9NI]',
+    r'^(?:DCGM|dcgm)_\w+\{[^}\n]*\b(?:gpu|UUID|uuid|pci_bus_id)\s*=\s*"[^\n]*\}[ \t]+\S',
     re.MULTILINE,
 )
 _SERIES = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\s*\{(.*)\}")
 _BARE_SAMPLE = re.compile(
     rb"[a-zA-Z_:][a-zA-Z0-9_:]*[ \t]+[-+]?[0-9NI][^ \t]*(?:[ \t]+[0-9.]+)?\s*"
 )
+# A sample whose name or labels are damaged.
+_LIKE_SAMPLE = re.compile(r'\S{1,200}\{\s{0,9}[a-zA-Z_]\w{0,60}\s?="[^\n]*"[^"\n]*$')
+_RULES = " \t`.-=~*_#"  # lines of these alone part paragraphs, or stand for what was left out
+_LONGEST = 4096  # characters of a strange line that are looked at
 _DECLARED = re.compile(rb"#[ \t]*(HELP|TYPE)[ \t]+([a-zA-Z_:][a-zA-Z0-9_:]*)")
 # Series are looked up by their text; texts that never return (pods come and go) are dropped.
 _MOST_TEXTS = 200_000
@@ -44,7 +49,8 @@ _WAY_OUT = "look at the line; lines that a full disk or a kill cut short cannot 
 
 
 def recognise(head: Head) -> bool:
-    """Whether the text has a sample of dcgm-exporter with a GPU among its labels."""
+    """Whether the text has a sample of dcgm-exporter with a GPU among its labels, be its value
+    damaged."""
     return bool(_SAMPLE_OF_GPU.search(head.text))
 
 
@@ -77,6 +83,9 @@ class _Scrapes:
     field_of: list[int] = field(default_factory=list)
     host_of: list[int] = field(default_factory=list)
     last_scrape: list[int] = field(default_factory=list)
+    # Lines of which nobody knows yet whose they are.
+    strays: list[tuple[int, bytes]] = field(default_factory=list)
+    is_paused: bool = False  # an empty line stands above
     scrape: int = 0
     declared: dict[bytes, int] = field(default_factory=dict)
     hosts: dict[str | None, int] = field(default_factory=dict)
@@ -112,7 +121,8 @@ class _Scrapes:
         places: list[int] = []
         scrapes: list[tuple[int, int]] = [(0, self.scrape)]
         known, last_scrape, scrape = self.texts, self.last_scrape, self.scrape
-        for at, line in enumerate(block.split(b"\n")):
+        lines = block.split(b"\n")
+        for at, line in enumerate(lines):
             cut = line.rfind(b"}") + 1
             text = known.get(line[:cut])
             if text is None:
@@ -134,7 +144,10 @@ class _Scrapes:
         self.labels.nan_count += int(np.count_nonzero(~np.isfinite(raw))) - len(bad)
         for place in bad:
             problem = "a sample whose value or time is no number"
-            self._skip(problem, number + places[place], values[place])
+            self._skip(problem, number + places[place], lines[places[place]])
+        if places:
+            self._tell_strays(number + places[-1])
+            self.is_paused &= any(not line.strip() for line in lines[places[-1] + 1 : -1])
         return Sampled(np.array(texts, np.int64), raw, times, _spread(scrapes, len(texts)))
 
     def _new_text(self, number: int, line: bytes, cut: int) -> int:
@@ -145,8 +158,7 @@ class _Scrapes:
         found = _SERIES.fullmatch(line[:cut].decode("utf-8", "replace").strip())
         labels = parse_labels(found[2]) if found else None
         if not found or labels is None or value_and_time(line[cut:]) is None:
-            if _is_of_gpus(line):
-                self._skip("a sample that cannot be read", number, line)
+            self._read_strange(number, line)
             return _NO_SAMPLE
         if len(self.texts) >= _MOST_TEXTS:
             self.texts.clear()
@@ -163,14 +175,36 @@ class _Scrapes:
         """A line without labels: a declaration may begin a scrape, other tools' samples count."""
         declared = _DECLARED.match(line)
         if declared:
+            self.is_paused = False
             what = b" ".join(declared.groups())
             if self.declared.get(what) == self.scrape:
                 self.scrape += 1
             self.declared[what] = self.scrape
         elif _BARE_SAMPLE.fullmatch(line):
             self.labels.left_out[NOT_OF_GPUS] += 1
-        elif _is_of_gpus(line):
+        elif not line.strip():
+            self.is_paused = True
+        elif not line.startswith(b"#"):
+            self._read_strange(number, line)
+
+    def _read_strange(self, number: int, line: bytes) -> None:
+        """A line that is none of an exporter: damaged, another format's, or what a proxy said."""
+        text = line[:_LONGEST].decode("utf-8", "replace")
+        if _is_of_gpus(line) or _LIKE_SAMPLE.match(text):
             self._skip("a sample that cannot be read", number, line)
+        elif is_of_other(text) or begins_other(text, "prometheus") or not text.strip(_RULES):
+            return
+        # Before the first sample, and below an empty line, may stand whatever; but a page is a
+        # scrape that failed.
+        elif (self.texts and not self.is_paused) or text.lstrip().startswith("<"):
+            self.strays.append((number, line))
+
+    def _tell_strays(self, before: int) -> None:
+        """Lines before one that is a sample stand among the samples."""
+        for number, line in self.strays:
+            if number < before:
+                self._skip("a line among the samples that is none", number, line)
+        self.strays = [stray for stray in self.strays if stray[0] > before]
 
     def _skip(self, reason: str, number: int, quoted: bytes) -> None:
         self.skipped.add(reason, number, quoted.decode("utf-8", "replace"))
@@ -229,11 +263,12 @@ class _Scrapes:
         return ticks[places]
 
     def _tell(self) -> None:
+        self._tell_strays(2**62)
         issues = [*self.skipped.issues(_WAY_OUT), *self.labels.issues(), *self.repeats.issues()]
         for issue in issues:
             self.recording.report(issue)
-        if not self.labels.series.row_count:
-            self.recording.refusal = Refused(
+        if not self.labels.series.row_count and not self.labels.are_absent(self.skipped):
+            self.recording.refusal = self.skipped.refusal(
                 "no sample of a GPU in it can be used", "check what dcgm-exporter was asked for"
             )
 

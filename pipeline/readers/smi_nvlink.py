@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipeline.readers.foreign_lines import Strays, begins_other, is_of_other
-from pipeline.readers.printed_numbers import ends_with_newline, scaled
+from pipeline.readers.printed_numbers import scaled
 from pipeline.readers.record import (
     NO_HINTS,
     Facts,
@@ -18,7 +18,7 @@ from pipeline.readers.record import (
     Recording,
     row_batches,
 )
-from pipeline.readers.text import Skipped, lines, without_escapes
+from pipeline.readers.text import Skipped, ends_whole, lines, without_escapes
 
 Row = dict[str, object]
 
@@ -99,7 +99,7 @@ def _links(path: Path, skipped: Skipped) -> Iterator[Row]:
             gpu = _next(found, number, gpu)
         elif gpu:
             yield from _content(line.removeprefix(gpu.before), number, gpu, skipped)
-    if gpu and not gpu.is_told and not ends_with_newline(path):
+    if gpu and not gpu.is_told and not ends_whole(path):
         skipped.add(_CUT, last, "")
     elif gpu:
         _finish(gpu, skipped, is_followed=False)

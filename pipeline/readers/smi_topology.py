@@ -14,7 +14,7 @@ from itertools import combinations
 from pathlib import Path
 
 from pipeline.readers.foreign_lines import Strays, begins_other, is_of_other
-from pipeline.readers.printed_numbers import ends_with_newline, whole
+from pipeline.readers.printed_numbers import whole
 from pipeline.readers.record import (
     NO_HINTS,
     Facts,
@@ -25,7 +25,7 @@ from pipeline.readers.record import (
     Recording,
     row_batches,
 )
-from pipeline.readers.text import Skipped, lines, without_escapes
+from pipeline.readers.text import Skipped, ends_whole, lines, without_escapes
 
 Row = dict[str, object]
 
@@ -113,7 +113,7 @@ def read(path: Path, name: str, pieces: int = 1, hints: Hints = NO_HINTS) -> Rec
 def _matrices(path: Path, recording: Recording, skipped: Skipped) -> Iterator[_Matrix]:
     """The matrices of a file, each once everything that belongs to it has been read."""
     matrix, count = None, 0
-    is_whole = ends_with_newline(path)
+    is_whole = ends_whole(path)
     facts = recording.facts
     facts.status, facts.status_reason = "complete", "every matrix has a row for each of its GPUs"
     for number, raw in lines(path):

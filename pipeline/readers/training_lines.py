@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from pipeline.archive import text_encoding
 from pipeline.readers.launcher_prefix import Prefixed, without_prefix
-from pipeline.readers.text import blocks, without_escapes
+from pipeline.readers.text import blocks, ends_whole, without_escapes
 
 # A console logger spreads a step over some forty lines (OLMo with its evaluations).
 LINES_AHEAD = 64
@@ -56,7 +55,7 @@ class Line:
 
 def lines_with(path: Path, needles: Sequence[bytes]) -> Iterator[Line]:
     """The lines that hold one of the needles, in their order. Others cost no more than a search."""
-    is_torn = not _ends_with_newline(path)
+    is_torn = not ends_whole(path)
     held, number = b"", 1
     for _, block in blocks(path):
         text = held + block
@@ -104,12 +103,3 @@ def _begin_of_last_lines(text: bytes) -> int:
         if at < 0:
             return 0
     return at + 1
-
-
-def _ends_with_newline(path: Path) -> bool:
-    with path.open("rb") as stream:
-        encoding = text_encoding(stream.read(4096))
-        size = stream.seek(0, 2)
-        width = 2 if encoding and encoding.startswith("utf-16") else 1
-        stream.seek(max(0, size - width))
-        return stream.read().strip(b"\0") in (b"\n", b"\r")

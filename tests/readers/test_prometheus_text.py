@@ -284,6 +284,48 @@ def test_damage_never_makes_a_value(tmp_path: Path, seed: int, data: st.DataObje
     prometheus_text.recognise(Head(bytes(flipped)))
 
 
+def _one(value: str) -> str:
+    return f'DCGM_FI_DEV_GPU_TEMP{{gpu="0",UUID="GPU-1",Hostname="a"}} {value}\n'
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        "<html><head><title>502 Bad Gateway</title></head>\n<body>\n</body></html>\n",
+        "upstream is not there\ntry again\nlater\n",
+        '\0CGM_FI_DEV_GPU_TEMP{gpu="0",UUID="GPU-1"} 5\n' * 3,
+    ],
+)
+@pytest.mark.parametrize("after", ["", _one("42")])
+def test_a_line_among_the_samples_that_is_none_is_told(
+    tmp_path: Path, junk: str, after: str
+) -> None:
+    result = read_text(prometheus_text, tmp_path, _one("41") + junk + after)
+    assert len(result.samples) == 1 + bool(after)
+    (issue,) = result.recording.issues
+    assert (issue.severity, issue.place, issue.row_count) == ("warning", "line 2", 3)
+
+
+def test_metrics_of_other_exporters_and_logs_around_are_no_damage(tmp_path: Path) -> None:
+    other = 'node_load1 0.5\ngo_info{version="1"} 1\n# a remark\n# EOF\n\n'
+    log = "step 1, loss 2.5\n# gpu   pwr\n# Idx     W\n    0    12\nbye\n"
+    result = read_text(prometheus_text, tmp_path, "hello\n" + _one("41") + other + log)
+    assert len(result.samples) == 1
+    assert [(issue.severity, issue.row_count) for issue in result.recording.issues] == [("note", 2)]
+
+
+def test_damaged_samples_alone_are_refused_with_the_first(tmp_path: Path) -> None:
+    assert prometheus_text.recognise(Head(_one("x41").encode()))
+    refusal = read_text(prometheus_text, tmp_path, "hello\n" + _one("x41") * 3).recording.refusal
+    assert refusal and "line 2: a sample that cannot be read: 'DCGM_FI_DEV" in refusal.problem
+
+
+def test_samples_without_a_value_are_no_damage(tmp_path: Path) -> None:
+    for value in ("NaN", "9223372036854775794"):
+        result = read_text(prometheus_text, tmp_path, _one(value))
+        assert (result.samples, result.recording.refusal) == ([], None)
+
+
 @pytest.mark.real_traces
 @pytest.mark.skipif(not REAL, reason="the published files are not there")
 class TestRealFiles:
