@@ -1,10 +1,11 @@
 """Reads answers of Prometheus' HTTP API: range and instant queries, as JSON.
 
-Series stream from the file one by one, so that memory is bounded by the longest.
+Series come from the file one by one, so that memory is bounded by the longest.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -16,8 +17,9 @@ import numpy as np
 
 from pipeline.readers.prometheus_grids import Moments
 from pipeline.readers.prometheus_labels import GpuLabels
+from pipeline.readers.prometheus_series import MOST_S, Columns, Elements
 from pipeline.readers.record import Facts, Head, Hints, Issue, Part, Recording, Refused
-from pipeline.readers.text import Utf8
+from pipeline.readers.text import Skipped, opened
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,11 +33,10 @@ _MARKS = re.compile(r'"(?:resultType|errorType)"\s*:\s*"')
 _STATUS = re.compile(r'"status"\s*:\s*"(?:success|error)"')
 _ROWS_PER_BATCH = 65_536
 _TEXT_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|NaN|[-+]?Inf", re.ASCII)
-# The parser keeps the path of every bracket that is open.
-_DEEP = re.compile(rb'(?:[\[{]\s{0,99}(?:"[^"\\]{0,99}"\s{0,99}:\s{0,99})?){64}')
-_MANY_OPEN = 64
-# Seconds since 1970 that fit an int64 of nanoseconds.
-_MOST_S = 2**33
+_MESSAGE = re.compile(r'"error"\s*:\s*"((?:[^"\\]|\\.){1,500})')
+_ODD = "samples that are no pair of time and number"
+_QUOTED = 60
+_AGAIN = "fetch it again"
 
 
 def recognise(head: Head) -> bool:
@@ -63,37 +64,18 @@ def read(path: Path, name: str, pieces: int, hints: Hints) -> Recording:
 
 def _error_of(path: Path) -> str | None:
     """The message of an error envelope; None when the answer is no error."""
-    import ijson
-
-    status, message = "", ""
-    with _Shallow(path) as stream:
-        try:
-            for prefix, _, value in ijson.parse(stream, use_float=True):
-                if prefix == "status":
-                    status = str(value)
-                elif prefix in ("error", "errorType") and isinstance(value, str):
-                    message = value if prefix == "error" or not message else message
-                if prefix == "data.result" or status == "success":
-                    break
-        except (ijson.JSONError, _TooDeep):
-            pass
-    return (" ".join(message.split()) or "no message") if status == "error" else None
-
-
-class _TooDeep(Exception):
-    """Brackets within brackets as no answer of Prometheus has."""
-
-
-class _Shallow(Utf8):
-    """The text of a file, refusing damage that would cost the parser memory without bound."""
-
-    def read(self, size: int = -1) -> bytes:
-        text = super().read(size)
-        opened = text.count(b"[") + text.count(b"{") - text.count(b"]") - text.count(b"}")
-        # Labels may hold brackets too, so that a count alone proves nothing.
-        if opened >= _MANY_OPEN and _DEEP.search(text):
-            raise _TooDeep
-        return text
+    with opened(path) as stream:
+        text = stream.read(_HEAD_CHARACTERS).lstrip("\ufeff \t\r\n")
+    status = _STATUS.search(text)
+    if not status or "error" not in status[0].partition(":")[2]:
+        return None
+    try:
+        answer = json.JSONDecoder().raw_decode(text)[0]
+        message = answer.get("error") or answer.get("errorType")
+    except (ValueError, RecursionError, AttributeError):
+        found = _MESSAGE.search(text)
+        message = found[1] if found else ""
+    return " ".join(str(message or "").split()) or "no message"
 
 
 @dataclass
@@ -106,35 +88,34 @@ class _Answers:
     moments: Moments = field(default_factory=Moments)
     left_out: Counter[str] = field(default_factory=Counter)
     result_count: int = 0
+    _first_odd: str = ""
     _waiting: list[tuple[int, int, NDArray[np.int64], NDArray[np.float64]]] = field(
         default_factory=list
     )
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Batches of ``gpu_sample``, series by series in the order of the file."""
-        import ijson
-
-        facts, rows = self.recording.facts, 0
-        with _Shallow(self.path) as stream:
-            try:
-                items = ijson.items(
-                    stream, "data.result.item", use_float=True, multiple_values=True
-                )
-                for item in items:
-                    self.result_count += 1
-                    rows += self._take(item)
-                    if rows >= _ROWS_PER_BATCH:
-                        yield from self._flushed()
-                        rows = 0
-                facts.status, facts.status_reason = "complete", "the JSON is whole"
-            except (ijson.JSONError, _TooDeep):
-                facts.status = "incomplete"
-                # The library quotes what it met, which may be anything.
-                problem = f"the JSON is cut short or damaged after {self.result_count} series"
-                facts.status_reason = problem
-                self.recording.report(Issue("warning", "", problem, "fetch it again"))
+        rows = 0
+        elements = Elements(self.path)
+        for element in elements:
+            self.result_count += 1
+            rows += self._take(element)
+            if rows >= _ROWS_PER_BATCH:
+                yield from self._flushed()
+                rows = 0
         yield from self._flushed()
+        self._conclude(elements.damage)
         self._tell()
+
+    def _conclude(self, damage: str | None) -> None:
+        facts = self.recording.facts
+        facts.status, facts.status_reason = "complete", "the JSON is whole"
+        if damage is not None:
+            problem = f"the JSON is cut short or damaged {damage}"
+            if self.result_count:
+                problem += f", in or after series {self.result_count}"
+            facts.status, facts.status_reason = "incomplete", problem
+            self.recording.report(Issue("warning", "", problem, _AGAIN))
 
     def _take(self, item: Any) -> int:
         """Takes one element of a result; the count of samples kept."""
@@ -147,12 +128,14 @@ class _Answers:
             samples = [item["value"]] if "value" in item else []
         if "histogram" in item or "histograms" in item:
             self.left_out["series of native histograms"] += 1
-        if not isinstance(samples, list):
+        if not isinstance(samples, list | Columns):
             self.left_out["series whose samples are no list"] += 1
             return 0
         series, its_field = self.labels.number(labels.get("__name__", ""), labels)
         if series < 0:
-            self.labels.left_out[series] += len(samples)
+            self.labels.left_out[series] += len(
+                samples.values if isinstance(samples, Columns) else samples
+            )
             return 0
         times, raw = self._columns(samples)
         is_first = self.moments.firsts(series, times, raw)
@@ -160,14 +143,18 @@ class _Answers:
             self._waiting.append((series, its_field, times[is_first], raw[is_first]))
         return int(np.count_nonzero(is_first))
 
-    def _columns(self, samples: list[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _columns(
+        self, samples: list[Any] | Columns
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Times in ns since 1970 UTC and values; NaN and what is no sample is left out."""
-        columns = _all_at_once(samples)
+        columns = samples if isinstance(samples, Columns) else _all_at_once(samples)
         if columns is None:
             pairs = [sample for sample in samples if _is_sample(sample)]
-            odd = "samples that are no pair of time and number"
-            self.left_out[odd] += len(samples) - len(pairs)
-            columns = (
+            if len(pairs) < len(samples):
+                first = next(sample for sample in samples if not _is_sample(sample))
+                self._first_odd = self._first_odd or json.dumps(first)[:_QUOTED]
+                self.left_out[_ODD] += len(samples) - len(pairs)
+            columns = Columns(
                 np.array([pair[0] for pair in pairs], np.float64),
                 np.array([float(pair[1]) for pair in pairs], np.float64),
             )
@@ -197,17 +184,30 @@ class _Answers:
 
     def _tell(self) -> None:
         for problem, count in sorted(self.left_out.items()):
+            if problem == _ODD:
+                problem += f" (the first: {self._first_odd})"
             self.recording.report(Issue("warning", "", f"{problem}, left out", "", count))
         for issue in [*self.labels.issues(), *self.moments.issues()]:
             self.recording.report(issue)
-        if not self.labels.series.row_count:
-            self.recording.refusal = Refused(
-                "no sample of a GPU in it can be used",
-                "query a metric of dcgm-exporter itself: sums and rates lose name or GPU",
-            )
+        is_damaged = self.recording.facts.status == "incomplete" or bool(self.left_out)
+        is_absent = self.labels.are_absent(Skipped()) and not is_damaged
+        if not self.labels.series.row_count and not is_absent:
+            self.recording.refusal = self._refusal()
+
+    def _refusal(self) -> Refused:
+        nothing = "no sample of a GPU in it can be used"
+        if self.recording.facts.status == "incomplete":
+            return Refused(f"{nothing}: {self.recording.facts.status_reason}", _AGAIN)
+        if self.left_out[_ODD]:
+            return Refused(f"{nothing}: {_ODD} (the first: {self._first_odd})", _AGAIN)
+        if not self.result_count:
+            return Refused("Prometheus' answer holds no series", "check the query and its range")
+        return Refused(
+            nothing, "query a metric of dcgm-exporter itself: sums and rates lose name or GPU"
+        )
 
 
-def _all_at_once(samples: list[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+def _all_at_once(samples: list[Any]) -> Columns | None:
     """Seconds and values of samples that all are what they should be; None where one is odd."""
     try:
         if set(map(len, samples)) != {2}:
@@ -222,7 +222,7 @@ def _all_at_once(samples: list[Any]) -> tuple[NDArray[np.float64], NDArray[np.fl
     if not set(map(type, seconds)) <= {int, float} or "_" in together or not together.isascii():
         return None
     times = np.array(seconds, np.float64)
-    return (times, values) if ((times >= 0) & (times < _MOST_S)).all() else None
+    return Columns(times, values) if ((times >= 0) & (times < MOST_S)).all() else None
 
 
 def _is_sample(sample: object) -> bool:
@@ -231,6 +231,6 @@ def _is_sample(sample: object) -> bool:
         return False
     seconds, value = sample
     is_time = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if not is_time or not 0 <= seconds < _MOST_S:
+    if not is_time or not 0 <= seconds < MOST_S:
         return False
     return isinstance(value, str) and bool(_TEXT_NUMBER.fullmatch(value))

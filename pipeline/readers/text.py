@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TextIO
 
 from pipeline.archive import text_encoding
 from pipeline.readers.record import Issue, Refused
@@ -86,20 +87,9 @@ def lines_with_end(path: Path) -> Iterator[tuple[int, str, bool]]:
         yield *held, ends_whole(path)
 
 
-class Utf8:
-    """A text file of any encoding as a stream of UTF-8 without a mark, for parsers of bytes."""
-
-    def __init__(self, path: Path) -> None:
-        self._stream = path.open(encoding=_encoding(path), errors="replace", newline="")
-
-    def read(self, size: int = -1) -> bytes:
-        return self._stream.read(size).encode("utf-8", "replace")
-
-    def __enter__(self) -> Utf8:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stream.close()
+def opened(path: Path) -> TextIO:
+    """A text file of any encoding, without a byte order mark, for parsers of text."""
+    return path.open(encoding=_encoding(path), errors="replace", newline="")
 
 
 def ends_whole(path: Path) -> bool:

@@ -149,7 +149,39 @@ def test_a_torn_answer_gives_its_whole_series(tmp_path: Path) -> None:
     result = read_text(prometheus_json, tmp_path, text[:-80])
     assert len(result.samples) == 8
     assert result.recording.facts.status == "incomplete"
-    assert result.problems == ["the JSON is cut short or damaged after 4 series"]
+    (problem,) = result.problems
+    assert problem.startswith("the JSON is cut short or damaged at character ")
+    assert problem.endswith(", in or after series 4")
+
+
+@pytest.mark.parametrize("count", [3, 300])  # decoded, and as columns
+def test_whole_samples_before_a_cut_are_kept(tmp_path: Path, count: int) -> None:
+    text = answer(series([(START + 15 * n, "10") for n in range(count)]))
+    for end, expected in ((-4, count), (-5, count), (-6, count - 1), (-15, count - 1)):
+        result = read_text(prometheus_json, tmp_path, text[:end])
+        assert len(result.samples) == expected, text[:end][-30:]
+        assert result.recording.facts.status == "incomplete"
+    result = read_text(prometheus_json, tmp_path, text[: text.index("10")])
+    refusal = result.recording.refusal
+    assert refusal and "cut short or damaged at character" in refusal.problem
+    assert refusal.way_out == "fetch it again"
+
+
+@pytest.mark.parametrize("count", [3, 300])
+def test_damage_in_one_series_leaves_those_around_it(tmp_path: Path, count: int) -> None:
+    values = [(START + 15 * n, f"{n % 9}.5") for n in range(count)]
+    text = answer(*(series(values, gpu=gpu) for gpu in range(3)))
+    places = [at for at in range(len(text)) if text.startswith('"1.5"', at)]
+    at = places[len(places) // 2]
+    result = read_text(prometheus_json, tmp_path, text[:at] + "\0" + text[at + 1 :])
+    assert len(result.series("gpu_util_share")) > 2 * count
+    assert len({row["gpu_id"] for row in result.samples}) == 3
+    assert result.recording.facts.status == "incomplete"
+
+
+def test_an_answer_without_series_says_so(tmp_path: Path) -> None:
+    refusal = read_text(prometheus_json, tmp_path, answer()).recording.refusal
+    assert refusal and refusal.problem == "Prometheus' answer holds no series"
 
 
 def test_brackets_without_end_are_damage(tmp_path: Path) -> None:
