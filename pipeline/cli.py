@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from pipeline.ingest import Outcome, OutcomeKind, Summary
+    from pipeline.readers.record import Issue
     from pipeline.store import Store
 
 DEFAULT_STORE = "tracelake_store"
@@ -188,7 +189,8 @@ class _Progress:
         for issue in outcome.issues:
             if issue.severity == "warning":
                 place = f"{outcome.shown}: {issue.place}" if issue.place else outcome.shown
-                click.echo(f"{UserError(place, issue.problem, issue.way_out)}", err=True)
+                problem = issue.problem + _more(issue)
+                click.echo(f"{UserError(place, problem, issue.way_out)}", err=True)
         self._draw(outcome.name)
 
     def _draw(self, name: str) -> None:
@@ -205,6 +207,15 @@ class _Progress:
 
     def __exit__(self, *_: object) -> None:
         self._clear()
+
+
+def _more(issue: Issue) -> str:
+    """How often an issue was met, beyond the one that is shown."""
+    if issue.row_count is None or issue.row_count < 2:
+        return ""
+    if issue.place.startswith("line "):
+        return f" (and {units.count(issue.row_count - 1)} more)"
+    return f" ({units.count(issue.row_count)} times)"
 
 
 def _say_summary(summary: Summary, store_path: Path) -> None:

@@ -322,7 +322,9 @@ def _read_and_commit(job: Job, staging: Staging, plain: Path, threads: int) -> O
         for recording in recordings:
             recording.close()
     issues = _issues(recordings)
-    facts = _facts([recording.facts for recording in recordings if not recording.refusal])
+    kept = [recording.facts for recording in recordings if not recording.refusal]
+    issues += _clock_issues(kept)
+    facts = _facts(kept)
     _write_rows(staging, "source_file", [_source_row(job, facts, digest, rows)])
     _write_rows(staging, "ingest_issue", [_issue_row(job.name, issue) for issue in issues])
     kind, twin = staging.commit(job.run_id, job.name)
@@ -342,6 +344,10 @@ def _open(job: Job, plain: Path, pieces: int) -> list[Recording]:
             recordings.append(reader.read(plain, job.name, pieces, job.hints))
         except (NotThisFormat, Refused) as error:
             faults.append(error)
+        except BaseException:
+            for recording in recordings:
+                recording.close()
+            raise
     if not recordings:
         raise faults[0] if faults else NotThisFormat(_NOT_A_TRACE)
     for fault in faults:
@@ -369,6 +375,24 @@ def _issues(recordings: list[Recording]) -> list[Issue]:
         raise refusals[0]
     told = [Issue("warning", "", refusal.problem, refusal.way_out) for refusal in refusals]
     return [issue for recording in recordings for issue in recording.issues] + told
+
+
+def _clock_issues(found: list[Facts]) -> list[Issue]:
+    """That formats of one file count from different moments, of which only one is stored."""
+    zeros = {
+        facts.format: (facts.capture_start_utc_ns, facts.capture_start_local_ns)
+        for facts in found
+        if facts.capture_start_utc_ns is not None
+        or facts.capture_start_local_ns is not None
+        or facts.capture_dur_ns is not None
+    }
+    if len(set(zeros.values())) < 2:
+        return []
+    first = next(name for name, zero in zeros.items() if zero != (None, None))
+    others = ", ".join(name for name, zero in zeros.items() if zero != zeros[first])
+    problem = f"times of {others} count from another moment than those of {first}"
+    way_out = f"the start stored is that of {first}: split the file to have both"
+    return [Issue("warning", "", problem, way_out)]
 
 
 def _facts(found: list[Facts]) -> Facts:

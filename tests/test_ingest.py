@@ -24,6 +24,8 @@ from click.testing import CliRunner, Result
 from pipeline import catalog
 from pipeline.cli import main
 from pipeline.ingest import ingest
+from pipeline.readers import smi_dmon, smi_query
+from pipeline.readers.record import Facts, Recording
 from pipeline.store import Staging, Store
 
 ROOT = Path(__file__).parents[1]
@@ -722,3 +724,50 @@ def test_a_bare_duckdb_reads_what_was_ingested(sample_store: Path) -> None:
     count = "SELECT run_id, count(*) FROM read_parquet('{}/run_id=*/*/kernel-*.parquet') GROUP BY 1"
     found = dict(duckdb.sql(count.format(sample_store)).fetchall())
     assert found["ddp_healthy"] == found["ddp_late_rank"] > 0
+
+
+# -- several formats in one file -----------------------------------------------------------
+
+DMON = "# gpu    pwr\n# Idx      W\n    0     12\n"
+QUERY = "timestamp, index, power.draw [W]\n2026/07/14 08:12:53.353, 0, 12.5 W\n"
+MONITOR = '{"time": "2026-07-14 09:00:00", "gpu_usage:0": 56, "gpu_usage:1": 50}\n'
+
+
+def test_formats_that_count_from_different_moments_are_told(tmp_path: Path) -> None:
+    (tmp_path / "job.log").write_text(QUERY + "\n" + MONITOR)
+    summary = ingest([tmp_path / "job.log"], Store.create(tmp_path / "store"), jobs=1)
+    (issue,) = (i for i in summary.outcomes[0].issues if i.severity == "warning")
+    assert "times of nvidia-smi-query count from another moment than those of " in issue.problem
+
+
+def test_formats_of_which_one_has_no_clock_are_not(tmp_path: Path) -> None:
+    (tmp_path / "job.log").write_text(QUERY + "\n" + DMON)
+    summary = ingest([tmp_path / "job.log"], Store.create(tmp_path / "store"), jobs=1)
+    assert [i for i in summary.outcomes[0].issues if i.severity == "warning"] == []
+
+
+def test_a_recording_is_closed_when_the_next_reader_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[str] = []
+
+    def opened(*_: object) -> Recording:
+        return Recording(Facts("x"), [], close=lambda: closed.append("x"))
+
+    def failing(*_: object) -> Recording:
+        raise RuntimeError("unknown")
+
+    monkeypatch.setattr(smi_dmon, "read", opened)
+    monkeypatch.setattr(smi_query, "read", failing)
+    (tmp_path / "job.log").write_text(DMON + QUERY)
+    with pytest.raises(RuntimeError):
+        ingest([tmp_path / "job.log"], Store.create(tmp_path / "store"), jobs=1)
+    assert closed == ["x"]
+
+
+def test_warnings_say_how_many_lines_they_are_about(tmp_path: Path) -> None:
+    (tmp_path / "gpus.txt").write_text(DMON + "    0    x12\n" * 3 + "    0     13\n")
+    store = str(tmp_path / "store")
+    result = CliRunner().invoke(main, ["ingest", str(tmp_path / "gpus.txt"), "--store", store])
+    assert result.exit_code == 0
+    assert "line 4: a row that does not read as numbers: '0 x12' (and 2 more); " in result.stderr

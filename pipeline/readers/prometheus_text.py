@@ -18,7 +18,7 @@ from pipeline.readers.foreign_lines import begins_other, is_of_other
 from pipeline.readers.prometheus_labels import NOT_OF_GPUS, GpuLabels, parse_labels
 from pipeline.readers.prometheus_repeats import Repeats
 from pipeline.readers.prometheus_values import Sampled, value_and_time, values_of
-from pipeline.readers.record import Facts, Head, Hints, Part, Recording
+from pipeline.readers.record import Facts, Head, Hints, Part, Recording, Refused
 from pipeline.readers.telemetry import NO_TIME
 from pipeline.readers.text import Skipped, blocks, ends_whole
 
@@ -33,6 +33,11 @@ _SAMPLE_OF_GPU = re.compile(
     r'^(?:DCGM|dcgm)_\w+\{[^}\n]*\b(?:gpu|UUID|uuid|pci_bus_id)\s*=\s*"[^\n]*\}[ \t]+\S',
     re.MULTILINE,
 )
+_PRINTED = re.compile(
+    r"^\s{0,9}\{\s{0,9}'GPU-[0-9a-f-]{1,64}':\s{0,9}\{\s{0,9}'name':\s{0,9}'[^']{1,99}'",
+    re.MULTILINE,
+)
+_LOOKED_AT = 65_536
 _SERIES = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\s*\{(.*)\}")
 _BARE_SAMPLE = re.compile(
     rb"[a-zA-Z_:][a-zA-Z0-9_:]*[ \t]+[-+]?[0-9NI][^ \t]*(?:[ \t]+[0-9.]+)?\s*"
@@ -52,6 +57,16 @@ def recognise(head: Head) -> bool:
     """Whether the text has a sample of dcgm-exporter with a GPU among its labels, be its value
     damaged."""
     return bool(_SAMPLE_OF_GPU.search(head.text))
+
+
+def why_not(head: Head, beside: list[str]) -> Refused | None:
+    """slurm-job-exporter prints what it asked DCGM for as a dict of Python, when debugged."""
+    if _PRINTED.search(head.text[:_LOOKED_AT]):
+        return Refused(
+            "a dict that slurm-job-exporter printed: it has neither times nor units",
+            "give a scrape of its or dcgm-exporter's /metrics, or a log of dcgmi dmon",
+        )
+    return None
 
 
 def read(path: Path, name: str, pieces: int, hints: Hints) -> Recording:

@@ -284,6 +284,13 @@ def test_damage_never_makes_a_value(tmp_path: Path, seed: int, data: st.DataObje
     prometheus_text.recognise(Head(bytes(flipped)))
 
 
+def test_a_dict_that_slurm_job_exporter_printed_is_refused_by_name() -> None:
+    text = "{'GPU-6e19195c': {'name': 'NVIDIA H100',\n 'power_usage': 69.437,\n"
+    refused = prometheus_text.why_not(Head(text.encode()), [])
+    assert refused and "slurm-job-exporter" in refused.problem
+    assert prometheus_text.why_not(Head(b"{'loss': 1.5}\n"), []) is None
+
+
 def _one(value: str) -> str:
     return f'DCGM_FI_DEV_GPU_TEMP{{gpu="0",UUID="GPU-1",Hostname="a"}} {value}\n'
 
