@@ -155,3 +155,9 @@ class Skipped:
             problem = f"{reason}: '{shown}'" if shown else reason
             found.append(Issue("warning", f"line {number}", problem, way_out, self._counts[reason]))
         return found
+
+    def refusal(self, problem: str, way_out: str) -> Refused:
+        """The refusal of a file of which nothing could be kept: with the first line left out."""
+        if first := next(iter(self.issues()), None):
+            problem = f"{problem}; {first.place}: {first.problem}"
+        return Refused(problem, way_out)

@@ -10,11 +10,14 @@ from pipeline.readers.training_entry import (
     NUMBER,
     SECOND_NS,
     Entry,
+    Quoted,
     Unreadable,
     clock_of,
     count,
+    duration,
     is_quoted,
     loss,
+    magnitude,
     ratio,
     scaled,
 )
@@ -37,21 +40,28 @@ _PIPELINE = re.compile(
     rf"steps: (?P<step>\d{{1,12}}) loss: (?P<loss>{NUMBER}|-?inf|nan) "
     rf"iter time \(s\): (?P<time>{NUMBER}) samples/sec: (?P<rate>{NUMBER}|inf|nan)"
 )
+_BREAKS = "a step that breaks off"
+# The shapes of the three, whatever their numbers.
+_LOOKS_TIMER = re.compile(r"\[timer\.py:\d{1,5}:\w{1,20}\].{0,120}AvgSamplesPerSec")
+_LOOKS_STEP = re.compile(r"(?<!\w)step=[^\s{},]{1,24}, skipped=[^\s{},]{1,24}, lr=\[")
+_LOOKS_PIPELINE = re.compile(r"steps: [^\s{}]{1,24} loss: [^\s{}]{1,40} iter time")
 
 
 class DeepSpeed:
     """Reads the lines of all three; those of one step become one row."""
 
-    NEEDLES = (b"CurrSamplesPerSec=", b", skipped=", b" iter time (s): ")
+    NEEDLES = (b"AvgSamplesPerSec", b"CurrSamplesPerSec=", b", skipped=", b" iter time")
 
     def entries(self, line: Line) -> Iterator[Entry]:
         text = line.printed.line
         if found := _PIPELINE.search(text):
-            if is_quoted(text[: found.start()]) or (line.is_torn and found.end() == len(text)):
-                raise Unreadable("a step quoted in other text, or cut")
+            if is_quoted(text[: found.start()]):
+                raise Quoted
+            if line.is_torn and found.end() == len(text):
+                raise Unreadable(_BREAKS)
             values = loss(found["loss"]) | {
-                "step_ns": scaled(found["time"], SECOND_NS),
-                "samples_per_s": ratio(found["rate"]),
+                "step_ns": duration(found["time"], SECOND_NS),
+                "samples_per_s": magnitude(found["rate"]),
             }
             yield _entry(line, text, found, int(found["step"]), values)
         elif found := _STEP.search(text):
@@ -63,15 +73,20 @@ class DeepSpeed:
                 yield _entry(line, text, found, int(found["step"]), values)
         elif (found := _TIMER.search(text)) and "CurrSamplesPerSec=" in found["fields"]:
             if is_quoted(text[: found.start()]):
-                raise Unreadable("a step quoted in other text")
+                raise Quoted
             yield self._of_timer(line, text, found)
+        else:
+            for shape in (_LOOKS_TIMER, _LOOKS_STEP, _LOOKS_PIPELINE):
+                if looks := shape.search(text):
+                    raise Quoted if is_quoted(text[: looks.start()]) else Unreadable(_BREAKS)
 
-    def _of_timer(self, line: Line, text: str, found: re.Match[str]) -> Entry:
+    @staticmethod
+    def _of_timer(line: Line, text: str, found: re.Match[str]) -> Entry:
         fields = found["fields"]
         rate = _CURRENT.search(fields)
         if rate is None or (line.is_torn and fields.endswith(rate[0])):
-            raise Unreadable("a step that breaks off")
-        values: dict[str, object] = {"samples_per_s": ratio(rate["rate"])}
+            raise Unreadable(_BREAKS)
+        values: dict[str, object] = {"samples_per_s": magnitude(rate["rate"])}
         if most := _MOST.search(fields):
             values["memory_bytes"] = scaled(most[1], GIBI)
             values["memory_kind"] = "max_allocated"

@@ -33,6 +33,13 @@ class Unreadable(ValueError):
     """A line begins as a step's does but cannot be understood; str() is the reason."""
 
 
+class Quoted(Unreadable):
+    """A step in a program's text or in prose: of whatever job, not of this one."""
+
+    def __init__(self) -> None:
+        super().__init__("a step quoted in other text")
+
+
 @dataclass(frozen=True)
 class Clock:
     """A time of day, ns since 1970: of UTC, or of the host's own zone which is not said."""
@@ -97,6 +104,13 @@ def scaled(text: str, unit: int = 1) -> int:
     return whole
 
 
+def duration(text: str, unit: int) -> int:
+    """A span of time in a multiple of a nanosecond: not below 0, as no clock runs back."""
+    if text.lstrip().startswith("-"):
+        raise Unreadable("a negative time")
+    return scaled(text, unit)
+
+
 def count(text: str) -> int:
     """A number of things, which may be written as ``6023.0`` or ``2e+3``."""
     value = decimal(text)
@@ -114,6 +128,14 @@ def ratio(text: str, unit: float = 1.0) -> float | None:
     if _NOT_FINITE.fullmatch(text.strip()):
         return None
     raise Unreadable("no number where one is expected")
+
+
+def magnitude(text: str, unit: float = 1.0) -> float | None:
+    """A speed, a share, an energy: as :func:`ratio`, and not below 0."""
+    value = ratio(text, unit)
+    if value is not None and value < 0:
+        raise Unreadable("a negative number where none can be")
+    return value
 
 
 def loss(text: str) -> dict[str, object]:

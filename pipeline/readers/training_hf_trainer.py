@@ -16,9 +16,10 @@ from pipeline.readers.training_entry import (
     Unreadable,
     clock_of,
     count,
+    duration,
     loss,
+    magnitude,
     ratio,
-    scaled,
 )
 from pipeline.readers.training_lines import Line
 
@@ -31,6 +32,11 @@ _PAIR = re.compile(
 _TYPE = re.compile(r"np\.float\d\d\(")
 _BEGIN = re.compile(r"""\{['"](?:loss|train_runtime|eval_\w{1,60})['"]: """)
 _BAR = re.compile(r"\d{1,3}%\|[^|]{0,400}\|\s{0,4}(\d{1,12})/(\d{1,12}) \[")
+# The shape of a step, whatever its numbers: {'loss': .., 'learning_rate' or 'epoch' or more.
+_LOOKS = re.compile(
+    r"""\{['"](?:loss|train_runtime|eval_\w{1,60})['"]: (?!['"][A-Za-z])[^,{}]{0,40},"""
+    r""".{0,600}['"](?:learning_rate|epoch|train_\w{1,60}|eval_\w{1,60})['"]"""
+)
 _LINES_AFTER = 3
 
 
@@ -47,7 +53,7 @@ class HfTrainer:
             return
         pairs = _pairs(text, found.start() + 1)
         if pairs is None:
-            if "'epoch'" in text or '"epoch"' in text or line.is_torn:
+            if line.is_torn or _LOOKS.match(text, found.start()):
                 raise Unreadable("a step that breaks off")
             return
         if "epoch" not in pairs:
@@ -108,7 +114,7 @@ def _of_step(pairs: dict[str, str]) -> dict[str, object]:
 
 
 def _of_summary(pairs: dict[str, str]) -> dict[str, object]:
-    values: dict[str, object] = {"train_time_ns": scaled(pairs["train_runtime"], SECOND_NS)}
+    values: dict[str, object] = {"train_time_ns": duration(pairs["train_runtime"], SECOND_NS)}
     if "train_loss" in pairs:
         values |= loss(pairs["train_loss"])
     for name, column in (
@@ -116,5 +122,5 @@ def _of_summary(pairs: dict[str, str]) -> dict[str, object]:
         ("train_tokens_per_second", "tokens_per_s"),
     ):
         if name in pairs:
-            values[column] = ratio(pairs[name])
+            values[column] = magnitude(pairs[name])
     return values

@@ -14,13 +14,15 @@ from pipeline.readers.training_entry import (
     SECOND_NS,
     TERA,
     Entry,
+    Quoted,
     Unreadable,
     clock_of,
     count,
+    duration,
     is_quoted,
     loss,
+    magnitude,
     ratio,
-    scaled,
 )
 from pipeline.readers.training_lines import Line
 
@@ -32,6 +34,7 @@ _BAR = re.compile(
 _LINE = re.compile(
     r"Training epoch (?P<epoch>\d{1,9}), iteration (?P<done>\d{1,12})/(?P<last>\d{1,12}) \|"
 )
+_LOOKS = re.compile(r"Training epoch [^\s{}]{1,16}, iteration [^\s{}]{1,24} \|")
 _BAR_FIELD = re.compile(r"([\w /.\-]{1,80})=([^,=\]]{0,40})")
 _CUT_AFTER = re.compile(r"[-+.\w]{1,40}")
 _LINES_OF_A_STEP = 4
@@ -54,15 +57,21 @@ class Lightning:
                 name.strip(): value.strip() for name, value in _BAR_FIELD.findall(found["fields"])
             }
             if is_quoted(text[max(0, found.start() - 3) : found.start()]):
-                raise Unreadable("a step quoted in other text")
+                raise Quoted
             if "global_step" in fields:
                 yield self._of_bar(line, text, found, fields)
         elif f"{_STEP_TIME}=" in text and "Epoch " in text:
             raise Unreadable("a step that breaks off")
+        elif (looks := _LOOKS.search(text)) and not _LINE.match(text, looks.start()):
+            raise (
+                Quoted
+                if is_quoted(text[: looks.start()])
+                else Unreadable("a step without its number")
+            )
         elif found := _LINE.search(text):
             before = text[: found.start()]
             if is_quoted(before):
-                raise Unreadable("a step quoted in other text")
+                raise Quoted
             yield _of_line(line, before, found, text[found.end() :])
 
     def _of_bar(self, line: Line, text: str, found: re.Match[str], fields: dict[str, str]) -> Entry:
@@ -146,7 +155,7 @@ def _without_role(text: str) -> str:
 def _values(fields: dict[str, str]) -> dict[str, object]:
     values: dict[str, object] = {}
     if _STEP_TIME in fields:
-        values["step_ns"] = scaled(fields[_STEP_TIME], SECOND_NS)
+        values["step_ns"] = duration(fields[_STEP_TIME], SECOND_NS)
     for name in ("reduced_train_loss", "train_loss"):
         if name in fields:
             values |= loss(fields[name])
@@ -158,7 +167,8 @@ def _values(fields: dict[str, str]) -> dict[str, object]:
         ("tokens_per_sec_per_gpu", "tokens_per_s_per_gpu", 1),
     ):
         if name in fields:
-            values[column] = ratio(fields[name], unit)
+            read = ratio if column in ("learning_rate", "grad_norm") else magnitude
+            values[column] = read(fields[name], unit)
     for name, column in (
         ("consumed_samples", "consumed_sample_count"),
         ("global_batch_size", "global_batch_size"),

@@ -19,13 +19,12 @@ from pipeline.readers.record import (
     Issue,
     Part,
     Recording,
-    Refused,
     row_batches,
 )
 from pipeline.readers.text import Skipped, rank_in_name, without_escapes
 from pipeline.readers.training_argument import Arguments
 from pipeline.readers.training_deepspeed import DeepSpeed
-from pipeline.readers.training_entry import Source, Unreadable
+from pipeline.readers.training_entry import Quoted, Source, Unreadable
 from pipeline.readers.training_hf_trainer import HfTrainer
 from pipeline.readers.training_lightning import Lightning
 from pipeline.readers.training_lines import Line, lines_with, lines_with_in
@@ -48,6 +47,11 @@ _SOURCES: tuple[Callable[[], Source], ...] = (
     Olmo,
 )
 _DEEPSPEED_VERSION = re.compile(r"DeepSpeed info: version=([\w.+]{1,40}),")
+# The beginning of a step's own text where a needle stands within it.
+_OWN_BEFORE = re.compile(
+    rb"(?:\w{1,24}[:=]\s{0,8}[\w.+\-]{1,24}|iter \S{1,16}|\w{1,12}:\S{1,16} ?"
+    rb"|global_step=\S{1,24},? \w{0,10})$"
+)
 _VERSION_NEEDLE = b"DeepSpeed info: version="
 # After the last step each of them says that the job did not end by itself.
 _ENDS = {
@@ -75,8 +79,10 @@ def recognise(head: Head) -> bool:
             try:
                 if any(not entry.is_supplement for entry in source.entries(line)):
                     return True
-            except Unreadable:
+            except Quoted:
                 continue
+            except Unreadable:
+                return True  # broken, but a step of this format: read says where
     return False
 
 
@@ -112,6 +118,7 @@ class _Log:
         self._arguments = Arguments()
         self._skipped = Skipped()
         self._count = 0
+        self._has_broken_step = False
         self._last_step_at = 0
         self._end: tuple[str, int] | None = None
         self._is_torn = False
@@ -149,6 +156,7 @@ class _Log:
             except Unreadable as error:
                 self._skipped.add(str(error), line.number, _quoted(line, source))
                 self._is_torn = line.is_torn
+                self._has_broken_step |= not isinstance(error, Quoted)
         for needle, what in _ENDS.items():
             if needle in line.needles:
                 self._end = what, line.number
@@ -181,14 +189,16 @@ class _Log:
             what, at = self._end
             facts.status = "incomplete"
             facts.status_reason = f"{facts.status_reason}; {what} at line {at}"
-        if not self._count and not self._arguments.rows():
-            self.recording.refusal = Refused(
+        if not self._count and (self._has_broken_step or not self._arguments.rows()):
+            self.recording.refusal = self._skipped.refusal(
                 "no step of this training log can be read",
-                "see the issues of this file for the lines" if self._skipped.count else "",
+                "take the log from where the job wrote it, not from a copy of a terminal",
             )
 
 
 def _quoted(line: Line, source: Source) -> str:
     """A line from where it speaks of a step: what stands before may be anything."""
     at = min(line.raw.find(needle) for needle in source.NEEDLES if needle in line.raw)
+    before = _OWN_BEFORE.search(line.raw[max(0, at - 80) : at])
+    at -= len(before[0]) if before else 0
     return without_escapes(line.raw[at:].decode("utf-8", "replace"))

@@ -18,12 +18,15 @@ from pipeline.readers.training_entry import (
     SECOND_NS,
     TERA,
     Entry,
+    Quoted,
     Unreadable,
     clock_of,
     count,
     decimal,
+    duration,
     is_quoted,
     loss,
+    magnitude,
     ratio,
     scaled,
 )
@@ -45,6 +48,10 @@ _STEP_TIME = re.compile(
 )
 # nemo-run and torchx put role/replica before each line.
 _ROLE = re.compile(r"\S{1,80}/\d{1,6}(?:\s|$)")
+# The shape of a step, whatever its numbers.
+_LOOKS = re.compile(
+    rf"(?<![\w.])iteration\s{{1,16}}[^\s{{}}|]{{1,24}}.{{0,40}}?\|.{{0,400}}?{re.escape(ELAPSED)}m?s\):"
+)
 _LINES_OF_A_STEP = 8
 _RANK = re.compile(r"\[rank-(\d{1,7})/\d{1,7}\]")
 _FLOPS = (
@@ -62,9 +69,11 @@ _TOKENS = (
     "token throughput (token/sec/gpu)",
 )
 _RATIOS = {
-    "samples per second": "samples_per_s",
     "learning rate": "learning_rate",
     "grad norm": "grad_norm",
+}
+_MAGNITUDES = {
+    "samples per second": "samples_per_s",
     "energy per gpu (j/iter/gpu)": "energy_j",
     "power per gpu (w/gpu)": "power_w",
 }
@@ -76,7 +85,7 @@ _COUNTS = {
     "number of nan iterations": "nan_count",
 }
 _OTHER = ("lm loss", "loss scale", "num zeros", "params norm", "skipped samples", "actual seqlen")
-_KNOWN = frozenset((*_FLOPS, *_TOKENS, *_RATIOS, *_COUNTS, *_OTHER))
+_KNOWN = frozenset((*_FLOPS, *_TOKENS, *_RATIOS, *_MAGNITUDES, *_COUNTS, *_OTHER))
 
 
 class Megatron:
@@ -86,6 +95,7 @@ class Megatron:
 
     def __init__(self) -> None:
         self._step_time: tuple[Decimal, str] | None = None
+        self._joined_to = 0  # the last line that went into the step before
 
     def entries(self, line: Line) -> Iterator[Entry]:
         text = line.printed.line
@@ -112,16 +122,23 @@ class Megatron:
             # NeMo 2: Training epoch 0, iteration 45/99 | ...
             if not text[max(0, found.start() - 8) : found.start()].rstrip().endswith(",")
         ]
+        if not anchors and line.number > self._joined_to and (looks := _LOOKS.search(text)):
+            raise (
+                Quoted
+                if is_quoted(text[: looks.start()])
+                else Unreadable("a step without its number")
+            )
         for at, anchor in enumerate(anchors):
             end = anchors[at + 1].start() if at + 1 < len(anchors) else None
             before = text[: anchor.start()] if at == 0 else ""
             own = text[anchor.start() : end]
             if at == 0 and is_quoted(before):
                 if ELAPSED in own:
-                    raise Unreadable("a step quoted in other text")
+                    raise Quoted
                 continue
             if end is None:
-                own = _whole(own, line)
+                own, joined = _whole(own, line)
+                self._joined_to = line.number + joined
             if ELAPSED in own:
                 yield self._entry(line, before, anchor, own)
             elif "consumed samples" in own:
@@ -149,24 +166,25 @@ class Megatron:
         )
 
 
-def _whole(own: str, line: Line) -> str:
-    """The line of an iteration, joined where a console broke it over several."""
-    following = (text for text in line.following() if text.strip())
+def _whole(own: str, line: Line) -> tuple[str, int]:
+    """The line of an iteration, joined where a console broke it over several; how many more."""
+    following = ((at, text) for at, text in enumerate(line.following(), 1) if text.strip())
+    joined = 0
     for _ in range(_LINES_OF_A_STEP):
         if "number of nan iterations:" in own and own.rstrip().endswith("|"):
             break
-        text = next(following, "")
+        at, text = next(following, (0, ""))
         more = _without_role(text)
         if ITERATION.search(more) or "|" not in more:
             break
         # A field may be broken in itself; else what follows must be fields of a step.
         if own.rstrip().endswith("|") and not any(map(_is_known, _names(more))):
             break
-        own = f"{own.rstrip()} {more.strip()}"
+        own, joined = f"{own.rstrip()} {more.strip()}", at
     name = own.rpartition("|")[2].partition(":")[0].strip().lower()
     if name and any(known.startswith(name) for known in (*_KNOWN, ELAPSED)):
         raise Unreadable("a step that breaks off")
-    return own
+    return own, joined
 
 
 def _is_known(name: str) -> bool:
@@ -209,20 +227,23 @@ def _values(fields: dict[str, str]) -> dict[str, object]:
     values: dict[str, object] = {}
     for unit, in_ns in (("ms", MILLI_NS), ("s", SECOND_NS)):  # BLOOM's fork prints seconds
         if (value := fields.get(f"{ELAPSED}{unit})")) is not None:
-            values["step_ns"] = scaled(_own(value), in_ns)
+            values["step_ns"] = duration(_own(value), in_ns)
     if "step_ns" not in values:
         raise Unreadable("a step that breaks off")
     for name in _FLOPS:
         if name in fields:
-            values["reported_flops_per_s_per_gpu"] = ratio(_own(fields[name]), TERA)
+            values["reported_flops_per_s_per_gpu"] = magnitude(_own(fields[name]), TERA)
             break
     for name in _TOKENS:
         if name in fields:
-            values["tokens_per_s_per_gpu"] = ratio(_own(fields[name]))
+            values["tokens_per_s_per_gpu"] = magnitude(_own(fields[name]))
             break
     for name, column in _RATIOS.items():
         if name in fields:
             values[column] = ratio(fields[name])
+    for name, column in _MAGNITUDES.items():
+        if name in fields:
+            values[column] = magnitude(fields[name])
     for name, column in _COUNTS.items():
         if name in fields:
             values[column] = count(fields[name])

@@ -16,9 +16,9 @@ from pipeline.readers.training_entry import (
     Entry,
     Unreadable,
     clock_of,
+    duration,
     loss,
     ratio,
-    scaled,
 )
 from pipeline.readers.training_lines import Line
 
@@ -37,9 +37,14 @@ _NANO = re.compile(
 _EVALUATION = re.compile(
     rf"step (?P<step>\d{{1,12}}): train loss (?:{_NUMBER}), val loss (?P<loss>{_NUMBER})"
 )
+# The shape of a step, whatever its numbers; braces are those of the program's own text.
 _LOOKS = re.compile(
-    r"\s{0,8}(?:step:\d{1,12}/\d{1,12} (?:train|val)_|s:\d{1,12} tr?e?l:\d|iter \d{1,12}: loss )"
+    r"step:[^\s{}/]{1,16}/[^\s{}]{1,16} (?:(?:train|val)_loss:|train_time:)[^\s{}]"
+    r"|s:[^\s{}]{1,16} (?:trl|tel):[^\s{}]"
+    r"|iter [^\s{}]{1,16}: loss [^\s{}]{1,40}, t"
+    r"|step [^\s{}]{1,16}: train loss [^\s{}]{1,40}, val loss [^\s{}]"
 )
+_LOOKS_TORN = re.compile(r"(?:step:\d{1,12}/\d{1,12} (?:train|val)_|iter \d{1,12}: loss \d)")
 _UNITS = {"ms": MILLI_NS, "s": SECOND_NS}
 
 
@@ -60,7 +65,7 @@ class NanoGpt:
         elif found := _NANO.fullmatch(text):
             if line.is_torn and not found["mfu"]:
                 raise Unreadable("a step that may be cut")
-            values = loss(found["loss"]) | {"step_ns": scaled(found["time"], MILLI_NS)}
+            values = loss(found["loss"]) | {"step_ns": duration(found["time"], MILLI_NS)}
             # -100.00% stands for none in the first steps; later ones are a running average.
             if found["mfu"] and not found["mfu"].startswith("-"):
                 values["reported_mfu_share"] = ratio(found["mfu"], 0.01)
@@ -69,16 +74,16 @@ class NanoGpt:
             if line.is_torn:
                 raise Unreadable("a step that may be cut")
             yield _entry(line, found, "validation", loss(found["loss"]))
-        elif _LOOKS.match(text):
+        elif _LOOKS.match(text) or (line.is_torn and _LOOKS_TORN.match(text)):
             raise Unreadable("a step that breaks off")
 
 
 def _speedrun(line: Line, found: re.Match[str]) -> Entry:
     values = loss(found["loss"]) if found["loss"] else {}
-    elapsed = scaled(found["time"], _UNITS[found["time_unit"]])
+    elapsed = duration(found["time"], _UNITS[found["time_unit"]])
     values["train_time_ns"] = elapsed
     if int(found["step"]) and found["mean"] and ratio(found["mean"]) is not None:
-        values["step_ns"] = mean = scaled(found["mean"], _UNITS[found["mean_unit"]])
+        values["step_ns"] = mean = duration(found["mean"], _UNITS[found["mean_unit"]])
         # The mean over all steps its clock has seen: without the first ten, in 2024.
         steps = elapsed / mean if mean else 0.0
         if steps and abs(steps - round(steps)) < 0.2 and 0 < round(steps) <= int(found["step"]):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pipeline.readers.training_entry import (
     NUMBER,
     Entry,
+    Quoted,
     Unreadable,
     clock_of,
     count,
@@ -24,8 +25,18 @@ _VALUE = re.compile(
     rf"\s{{1,20}}(?:Train )?([A-Za-z][\w/ ().\-]{{0,80}}?)\s?(?:=|: )({NUMBER}|nan|-?inf)\s*"
 )
 _LOSS = ("train/CrossEntropyLoss", "loss/train/total")
+_RATIOS = {
+    "throughput/tokens_per_sec": "tokens_per_s",
+    "throughput/samples_per_sec": "samples_per_s",
+    "optim/total_grad_norm": "grad_norm",
+    "optim/learning_rate_group0": "learning_rate",
+}
+_TOTAL = "throughput/total_tokens"
+_PEAK = "System/Peak GPU Memory (MB)"
 _TOKENS = ("throughput/device/tokens_per_second", "throughput/device/tokens_per_sec")
+_KNOWN = frozenset((*_LOSS, *_TOKENS, *_RATIOS, _TOTAL, _PEAK))
 _MEGA = 10**6
+_NAMED = re.compile(r"\s{1,20}(?:Train )?([A-Za-z][\w/ ().\-]{0,80}?)\s?(?:=|: )")
 
 
 class Olmo:
@@ -46,11 +57,13 @@ class Olmo:
                 break
             if value := _VALUE.fullmatch(following):
                 fields.setdefault(value[1], value[2])
+            elif (named := _NAMED.match(following)) and named[1] in _KNOWN:
+                raise Unreadable("no number where one is expected")
         values = _values(fields)
         if not values:
             return
         if is_quoted(before):
-            raise Unreadable("a step quoted in other text")
+            raise Quoted
         rank = _RANK.search(before)
         yield Entry(
             "olmo",
@@ -74,16 +87,11 @@ def _values(fields: dict[str, str]) -> dict[str, object]:
         if name in fields:
             values["tokens_per_s_per_gpu"] = ratio(fields[name])
             break
-    for name, column in (
-        ("throughput/tokens_per_sec", "tokens_per_s"),
-        ("throughput/samples_per_sec", "samples_per_s"),
-        ("optim/total_grad_norm", "grad_norm"),
-        ("optim/learning_rate_group0", "learning_rate"),
-    ):
+    for name, column in _RATIOS.items():
         if name in fields:
             values[column] = ratio(fields[name])
-    if "throughput/total_tokens" in fields:
-        values["consumed_token_count"] = count(fields["throughput/total_tokens"])
-    if values and (peak := fields.get("System/Peak GPU Memory (MB)")):
+    if _TOTAL in fields:
+        values["consumed_token_count"] = count(fields[_TOTAL])
+    if values and (peak := fields.get(_PEAK)):
         values |= {"memory_bytes": scaled(peak, _MEGA), "memory_kind": "max_allocated"}
     return values

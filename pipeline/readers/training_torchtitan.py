@@ -14,11 +14,13 @@ from pipeline.readers.training_entry import (
     NUMBER,
     TERA,
     Entry,
+    Quoted,
     Unreadable,
     clock_of,
     decimal,
     is_quoted,
     loss,
+    magnitude,
     ratio,
     scaled,
 )
@@ -27,6 +29,11 @@ from pipeline.readers.training_lines import Line
 _STEP = re.compile(
     rf"(?<![\w{{])(?P<validate>validate )?step:\s{{0,12}}(?P<step>\d{{1,12}})\s{{1,8}}"
     rf"loss:\s{{0,12}}(?P<loss>{NUMBER}|-?inf|nan)(?=\s)"
+)
+# The shape of a step, whatever its numbers: two of its fields after the loss, or one cut.
+_LOOKS = re.compile(
+    r"(?<![\w{])(?:validate )?step:\s{0,12}[^\s{}]{1,24}\s{1,8}loss:\s{0,12}[^\s{}]{1,40}\s"
+    r".{0,80}?(?:memory|tps|wps|mfu):"
 )
 _FIELD = re.compile(r"\s{0,8}(\w{1,40}):\s{0,12}([^\s:]{1,40})(?=\s|$)")
 _MEMORY = re.compile(rf"({NUMBER})GiB\([^)]{{1,12}}\)")
@@ -39,12 +46,15 @@ class TorchTitan:
 
     def entries(self, line: Line) -> Iterator[Entry]:
         text = line.printed.line
-        found = _STEP.search(text)
-        if not found or not ("tps:" in text or "wps:" in text or "mfu:" in text):
+        looks = _LOOKS.search(text)
+        if not looks:
             return
+        if is_quoted(text[: looks.start()]):
+            raise Quoted
+        found = _STEP.match(text, looks.start())
+        if not found:
+            raise Unreadable("a step whose number or loss is none")
         before = text[: found.start()]
-        if is_quoted(before):
-            raise Unreadable("a step quoted in other text")
         fields: dict[str, str] = {}
         at = found.end()
         while field := _FIELD.match(text, at):
@@ -69,18 +79,18 @@ class TorchTitan:
 
 def _values(fields: dict[str, str]) -> dict[str, object]:
     values: dict[str, object] = {}
-    values["tokens_per_s_per_gpu"] = ratio(fields.get("tps") or fields["wps"])
+    values["tokens_per_s_per_gpu"] = magnitude(fields.get("tps") or fields["wps"])
     if "grad_norm" in fields:
         values["grad_norm"] = ratio(fields["grad_norm"])
     if "lr" in fields:
         values["learning_rate"] = ratio(fields["lr"])
     if "tflops" in fields:
-        values["reported_flops_per_s_per_gpu"] = ratio(fields["tflops"], TERA)
+        values["reported_flops_per_s_per_gpu"] = magnitude(fields["tflops"], TERA)
     # N/A with FP8 and MX, for which its peak does not hold.
     if (share := fields.get("mfu")) and share != "N/A":
         if not share.endswith("%") or decimal(share[:-1]) is None:
             raise Unreadable("no number where one is expected")
-        values["reported_mfu_share"] = ratio(share[:-1], 0.01)
+        values["reported_mfu_share"] = magnitude(share[:-1], 0.01)
     if "memory" in fields:
         memory = _MEMORY.fullmatch(fields["memory"])
         if memory is None:

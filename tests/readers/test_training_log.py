@@ -799,3 +799,76 @@ class TestPublished:
         assert log.columns("host") == ["vm-07-14"] * 5
         assert log.arguments["hidden_size"] == "4096"
         assert log.facts.tool_version == "DeepSpeed 0.12.3"
+
+
+BROKEN = {
+    "megatron, time": iteration(5).replace("250.0", "abc"),
+    "megatron, negative time": iteration(5).replace("250.0", "-250.0"),
+    "megatron, step": iteration(5).replace("       5/", "       x/"),
+    "megatron, samples": iteration(5).replace("320", "3z0"),
+    "megatron, cut": iteration(5)[:80],
+    "primus": " iteration 5/ 9 | elapsed time per iteration (ms): 13x0.0/13.9 | lm loss: 1.0 |",
+    "deepspeed, timer": "[x] [timer.py:260:stop] epoch=0/micro_step=4/global_step=1, "
+    "RunningAvgSamplesPerSec=a, CurrSamplesPerSec=b, MemAllocated=1GB, MaxMemAllocated=2GB",
+    "deepspeed, timer's step": "[x] [timer.py:260:stop] epoch=0/micro_step=4/global_step=q, "
+    "RunningAvgSamplesPerSec=1, CurrSamplesPerSec=2.0, MemAllocated=1GB, MaxMemAllocated=2GB",
+    "deepspeed, scheduler": "[Rank 0] step=x, skipped=0, lr=[0.1, 0.1], mom=[(0.9, 0.99)]",
+    "deepspeed, pipeline": "steps: 1 loss: 12.7 iter time (s): abc samples/sec: 6.805",
+    "torchtitan, loss": "step:  1  loss: abc  memory: 26.73GiB(60.17%)  tps: 1,176  mfu: 16.15%",
+    "torchtitan, step": "step:  x  loss: 9.1  memory: 26.73GiB(60.17%)  tps: 1,176  mfu: 16.15%",
+    "torchtitan, speed": "step:  1  loss: 9.1  memory: 26.73GiB(60.17%)  tps: ???  mfu: 16.15%",
+    "torchtitan, cut": "step:  1  loss: 9.1  memory: 26.73GiB(60",
+    "nemo, bar": "Epoch 0: : 60%|x| 6/9 [4:26<2:56, global_step=6a.0, train_step_timing in s=2.5]",
+    "nemo, line": "Training epoch 0, iteration 4/9 | lr: 1 | global_step: 4 | "
+    "train_step_timing in s: q | consumed_samples: 8",
+    "nemo, iteration": "Training epoch 0, iteration z/9 | lr: 1 | consumed_samples: 8",
+    "nanogpt, loss": "step:391/5100 train_loss:abc train_time:68131ms step_avg:178.82ms",
+    "nanogpt, step": "step:x/5100 train_loss:4.1 train_time:68131ms step_avg:178.82ms",
+    "nanogpt, time": "step:391/5100 train_time:ms step_avg:178.82ms",
+    "nanogpt, the first": "iter 5: loss abc, time 10.0ms, mfu 1.0%",
+    "nanogpt, 2024": "s:39a trl:4.69",
+    "hf, loss": "{'loss': abc, 'learning_rate': 2e-05, 'epoch': 0.12}",
+    "hf, cut": "{'loss': 1.4187, 'learning_rate': 2e-05, 'epoch': 0.",
+    "olmo": "[step=5/100]\n    train/CrossEntropyLoss=abc",
+}
+
+
+@pytest.mark.parametrize("line", BROKEN.values(), ids=BROKEN)
+def test_a_log_of_broken_steps_alone_is_refused_with_its_first_line(line: str, read: Reads) -> None:
+    assert is_recognised(f"hello\n{line}\n{line}\n")
+    log = read("hello", line, line)
+    assert not log.steps
+    assert log.recording.refusal
+    assert "; line 2: " in log.recording.refusal.problem
+    assert "'" in log.recording.refusal.problem  # the quote
+    assert log.recording.refusal.way_out
+
+
+def test_broken_steps_beside_arguments_are_refused_too(read: Reads) -> None:
+    begin, end = f"{'-' * 24} arguments {'-' * 24}", f"{'-' * 20} end of arguments {'-' * 21}"
+    log = read(begin, "  hidden_size ..... 1024", end, BROKEN["megatron, time"])
+    assert log.recording.refusal
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"`{BROKEN['megatron, time']}`",
+        "iter 100: loss 3.2",
+        "progress: step: 3 of 4, loss: low",
+        '    f"step:{step}/{n} train_loss:{x} train_time:{t}ms"',
+        "done with iteration 3 of this file | nothing else",
+    ],
+)
+def test_prose_and_other_programs_steps_are_not_recognised(line: str) -> None:
+    assert not is_recognised(line + "\n")
+
+
+def test_a_step_over_several_lines_is_not_reported_as_one_without_a_number(read: Reads) -> None:
+    log = read(
+        " iteration        5/     100 | consumed samples:          320 |",
+        " elapsed time per iteration (ms): 250.0 | learning rate: 1.000E-04 |",
+        " lm loss: 9.5 | number of nan iterations:   0 |",
+    )
+    assert log.columns("step", "step_ns") == [(5, 250_000_000)]
+    assert log.issues == {}
