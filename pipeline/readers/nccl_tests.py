@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.readers import nccl_tests_json
 from pipeline.readers.nccl_tests_log import Log
-from pipeline.readers.nccl_tests_row import WIDTHS
+from pipeline.readers.nccl_tests_row import REDOPS, WIDTHS
 from pipeline.readers.nccl_tests_run import Test
 from pipeline.readers.nccl_tests_tables import Row, device_rows, run_row
 from pipeline.readers.record import (
@@ -25,7 +25,6 @@ from pipeline.readers.record import (
     Issue,
     Part,
     Recording,
-    Refused,
     row_batches,
 )
 
@@ -53,6 +52,12 @@ _ROW = re.compile(
     rf"(?:[ \t]+(?:-1|\d+))?{_CELL * 8}[ \t]*$",
     re.MULTILINE,
 )
+# A row of the newest layout, however broken its numbers.
+_BROKEN_ROW = re.compile(
+    rf"(?<![\w.])\d+[ \t]+\d+[ \t]+(?:{_TYPE})[ \t]+(?:{'|'.join(REDOPS)})[ \t]+(?:-1|\d+)"
+    r"(?:[ \t]+[^\s\"'{}]{1,20}){8}[ \t]*$",
+    re.MULTILINE,
+)
 _CHECK_AGAIN = "take the log from where it was written, not from a copy of a terminal"
 
 
@@ -64,7 +69,7 @@ def recognise(head: Head) -> bool:
     if any(word in text and sign.search(text) for word, sign in _SIGNS.items()):
         return True
     has_type = any(f" {name} " in text or f"\t{name}\t" in text for name in WIDTHS)
-    return has_type and bool(_ROW.search(text))
+    return has_type and bool(_ROW.search(text) or _BROKEN_ROW.search(text))
 
 
 def read(path: Path, name: str, pieces: int, hints: Hints = NO_HINTS) -> Recording:
@@ -111,12 +116,8 @@ def _conclude(recording: Recording, source: Log | nccl_tests_json.Report) -> Non
     """Facts and issues, once everything has been read."""
     tests, skipped = source.tests, source.skipped
     if not any(test.row_count for test in tests) and (skipped.count or not tests):
-        recording.refusal = Refused(
-            "no row of nccl-tests in it can be read"
-            if skipped.count
-            else "nothing of nccl-tests in it can be read",
-            _CHECK_AGAIN,
-        )
+        what = "no row" if skipped.count else "nothing"
+        recording.refusal = skipped.refusal(f"{what} of nccl-tests in it can be read", _CHECK_AGAIN)
     for issue in [issue for test in tests for issue in test.issues]:
         recording.report(issue)
     for issue in skipped.issues(_CHECK_AGAIN):

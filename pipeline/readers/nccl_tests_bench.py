@@ -25,7 +25,6 @@ from pipeline.readers.record import (
     Issue,
     Part,
     Recording,
-    Refused,
     row_batches,
 )
 from pipeline.readers.text import Skipped, lines
@@ -37,7 +36,7 @@ FORMAT = "all-reduce-bench"
 SUFFIXES: tuple[str, ...] = ()
 
 _TEST = "all_reduce_bench.py"
-_SIGN = re.compile(r"^ ?algo throughput: \d+\.\d+ bps, \d+\.\d+ Gbps", re.MULTILINE)
+_SIGN = re.compile(r"^ ?algo throughput: [^\s{}]{1,40} bps, [^\s{}]{1,40} Gbps", re.MULTILINE)
 _RANK = re.compile(r"(\d{1,8}):$")
 _SIZE = re.compile(r"(?:(\d{1,8}) )?data size: (\d{1,9}(?:\.\d{1,6})?) GB$")
 _DURATION = re.compile(r" ?duration: (\d{1,9}\.\d{1,9}) sec$")
@@ -45,7 +44,7 @@ _SPEED = re.compile(r" ?algo throughput: (\d{1,20}\.\d{1,9}) bps, \d{1,12}\.\d{1
 _BUSBW = re.compile(r" ?busbw: (\d{1,12}\.\d{1,9})  ?Gbps$")
 # Ranks whose numbers are not whole yet.
 _MOST_WAITING = 4096
-_CALLED = (" algo throughput:", " busbw:")
+_CALLED = re.compile(r" ?(?:algo throughput|busbw|duration): [^{}]*(?:bps|sec)$")
 
 
 @dataclass
@@ -87,7 +86,7 @@ class _Log:
                 self._speed(number, text, Decimal(found[1]))
             elif found := _BUSBW.match(text):
                 yield from self._busbw(number, text, Decimal(found[1]))
-            elif text.startswith(_CALLED):
+            elif _CALLED.match(text):
                 self.skipped.add("a line that is not whole", number, text)
             elif (version := library(text)) and not self.nccl_version:
                 self.nccl_version = version
@@ -204,7 +203,9 @@ def read(path: Path, name: str, pieces: int, hints: Hints = NO_HINTS) -> Recordi
 def _conclude(recording: Recording, log: _Log) -> None:
     way_out = "write each rank's output to a file of its own"
     if not log.row_count:
-        recording.refusal = Refused("no round of all_reduce_bench.py can be read", way_out)
+        recording.refusal = log.skipped.refusal(
+            "no round of all_reduce_bench.py can be read", way_out
+        )
     for issue in log.skipped.issues(way_out):
         recording.report(issue)
     facts = recording.facts

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 # Two numbers and more, or the three points that stand for rows.
 _NUMBERS = rb"\d[ \t]+(?:\d+|N/A)(?:[ \t]|$)|^[ \t>#]*\d[\d.]*[ \t]+[\d.]+|\.\.\.[ \t\]]*$"
+_NUMBERS += rb"|^[ \t]{4,40}\d+[ \t]*$"
 _WORDS = (
     b"-tests", b"nThread", b"Rank ", b"Device ", b"Out of b", b"Avg bus", b"Collective t", b"algbw",
     b"-place", b"(B)", b"ailure ", b"_perf", b"_test", b"CCL v", b"NCCL Tests", b"memory us",

@@ -12,6 +12,7 @@ from pipeline.readers.launcher_prefix import Prefixed, without_prefix
 from pipeline.readers.nccl_tests_checks import program
 from pipeline.readers.nccl_tests_facts import tell
 from pipeline.readers.nccl_tests_row import (
+    REDOPS,
     WIDTHS,
     Layout,
     Measured,
@@ -20,6 +21,7 @@ from pipeline.readers.nccl_tests_row import (
     guessed,
     header,
     is_header,
+    is_piece,
     is_rest,
     is_row,
     looks_like_row,
@@ -162,9 +164,13 @@ class Log:
             else:
                 self._skip(test, "a row that another line broke", torn.line, torn.text)
             return True
-        if test and test.layout and not test.is_over and looks_like_row(tokens, test.layout):
-            self._skip(test, "a row with other cells", number, text)
-            return True
+        if test and test.layout and not test.is_over:
+            if looks_like_row(tokens, test.layout):
+                self._skip(test, "a row with other cells", number, text)
+                return True
+            if is_piece(tokens, text):
+                self._skip(test, "a row that is not whole", number, text)
+                return True
         return False
 
     def _row(
@@ -178,7 +184,7 @@ class Log:
         if layout is None or (test and test.is_over):
             layout = guessed(tokens) if not is_broken else None
             if layout is None:
-                if tokens[2] in WIDTHS and 11 <= len(tokens) <= 13 and is_rest(tokens[-8:]):
+                if tokens[2] in WIDTHS and 11 <= len(tokens) <= 13 and _is_tail(tokens):
                     self.skipped.add("a row without its header", number, quoted(text))
                 return False
             if test is None or test.is_over:
@@ -203,7 +209,8 @@ class Log:
             found = read(tokens, layout, number, text)
         except Torn as torn:
             # In other formats' lines two counts and a word may stand first as well.
-            if tokens[2] in WIDTHS or len(tokens) >= layout.tokens - 2:
+            is_own = tokens[2] in WIDTHS or len(tokens) >= layout.tokens - 2
+            if is_own or is_piece(tokens, text):
                 self._skip(test, str(torn), number, text)
             return
         self._keep(number, found, test, text)
@@ -331,6 +338,11 @@ class Log:
         test.failure_count += 1
         if len(test.failures) < _FAILURES_KEPT:
             test.failures.append(failure)
+
+
+def _is_tail(tokens: list[str]) -> bool:
+    """Whether the last eight cells of a row are its two halves, though one may be broken."""
+    return is_rest(tokens[-8:]) or (len(tokens) == 13 and tokens[3] in REDOPS)
 
 
 def _ends_line(path: Path) -> bool:

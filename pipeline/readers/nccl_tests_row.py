@@ -19,7 +19,7 @@ WIDTHS = {
     **dict.fromkeys(("int", "int32", "uint", "uint32", "float", "float32", "fp32"), 4),
     **dict.fromkeys(("int64", "uint64", "double", "float64", "fp64"), 8),
 }
-_REDOPS = ("sum", "prod", "max", "min", "avg", "mulsum", "none")
+REDOPS = ("sum", "prod", "max", "min", "avg", "mulsum", "none")
 _NAMES = {"bytes": "size", "N": "count", "op": "redop", "res": "error", "delta": "error"}
 _NAMES |= {"cputime": "time", "#wrong": "wrong", "timestamp": "timestamp"}
 _BEFORE = ("size", "count", "type", "redop", "root")
@@ -33,8 +33,13 @@ _ROOT = re.compile(r"-1|\d{1,9}")
 _WORD = re.compile(r"[a-z][a-z0-9_]{0,30}")
 # Where a body is left out, as much blank is printed (since 2.17).
 _BLANK_BODY = re.compile(r"\S {30,}\S")
+# What is left of a cell when a digit or two of it are gone.
+_BROKEN_CELL = re.compile(r"^(?=\D{0,11}[\d.])[\w.+\-/]{1,12}$")
 _LARGEST_NS = 1 << 62
 _LARGEST_POWER = 30
+# Sizes are padded to 12 characters: one alone on its line has at most 6 digits before a sweep
+# prints many, and another program rarely indents a number so far.
+_SIZE_INDENT = 4
 
 
 @dataclass(frozen=True)
@@ -177,9 +182,9 @@ def guessed(tokens: list[str]) -> Layout | None:
     if not is_row(tokens) or tokens[2] not in WIDTHS:
         return None
     before: tuple[str, ...]
-    if len(tokens) == 13 and tokens[3] in _REDOPS and _ROOT.fullmatch(tokens[4]):
+    if len(tokens) == 13 and tokens[3] in REDOPS and _ROOT.fullmatch(tokens[4]):
         before = _BEFORE
-    elif len(tokens) == 12 and tokens[3] in _REDOPS:
+    elif len(tokens) == 12 and tokens[3] in REDOPS:
         before = _BEFORE[:4]
     elif len(tokens) == 11 and _NUMBER.fullmatch(tokens[3]):
         before = _BEFORE[:3]
@@ -227,13 +232,30 @@ def looks_like_row(tokens: list[str], layout: Layout) -> bool:
     )
 
 
+def is_piece(tokens: list[str], text: str) -> bool:
+    """Whether a line is a piece of a row of nccl-tests and of no other table.
+
+    Its beginning: a size alone, padded to its column as the tool does, or a size and a count,
+    perhaps with the beginning of a type. Or its end: time, algbw, busbw and what was wrong.
+    """
+    if not is_rest(tokens[:2]):
+        return False
+    if all(map(_COUNT.fullmatch, tokens[:2])) and len(tokens) <= 3:
+        if len(tokens) == 1:
+            return len(text) - len(text.lstrip()) >= _SIZE_INDENT
+        return len(tokens) == 2 or any(name.startswith(tokens[2]) for name in WIDTHS)
+    end = tokens[-4:]
+    is_end = len(end) == 4 and is_rest(tokens) and all("." in token for token in end[:3])
+    return is_end and (end[3] == "N/A" or end[3].isdigit())
+
+
 def quoted(text: str) -> str:
     """The cells of a row up to the first that is none: what broke it may be anyone's."""
     shown: list[str] = []
     for token in text.lstrip("#> \t").split():
-        is_cell = token in _NO_NUMBERS or token in WIDTHS or token in _REDOPS
+        is_cell = token in _NO_NUMBERS or token in WIDTHS or token in REDOPS
         if not is_cell and not _NUMBER.fullmatch(token):
-            return " ".join([*shown, "..."])
+            return " ".join([*shown, *_BROKEN_CELL.findall(token), "..."])
         shown.append(token)
     return " ".join(shown)
 

@@ -186,9 +186,8 @@ class _Csv:
         story = self._story
         told = self._told()
         if self._skipped.count:
-            first = self._skipped.issues()[0]
-            return Refused(
-                f"no row of its tables can be understood; {first.place}: {first.problem}",
+            return self._skipped.refusal(
+                "no row of its tables can be understood",
                 "print it again, as another page or with another version of ncu",
             )
         if told:

@@ -24,7 +24,6 @@ from pipeline.readers.record import (
     Hints,
     Part,
     Recording,
-    Refused,
     row_batches,
 )
 from pipeline.readers.text import ends_whole, lines, without_escapes
@@ -85,8 +84,10 @@ def _rows(
     for issue in tally.issues():
         recording.report(issue)
     if not count:
-        reason = tally.skipped.issues()[0].problem if tally.skipped.count else _LESS
-        recording.refusal = Refused(f"no value could be read: {reason}", "run nvbandwidth again")
+        recording.refusal = tally.skipped.refusal(
+            "no value of it can be read" if tally.skipped.count else f"no value in it: {_LESS}",
+            "run nvbandwidth again, or copy its output again",
+        )
     facts = recording.facts
     facts.tool_version = tally.version
     facts.status, facts.status_reason = tally.status()
@@ -114,6 +115,14 @@ def _columns(words: list[str]) -> list[int] | None:
     numbers = [number for number in map(whole, words) if number is not None]
     is_line = len(numbers) == len(words) and all(a < b for a, b in pairwise(numbers))
     return numbers if is_line else None
+
+
+def _is_numbered(words: list[str], columns: list[int] | None) -> bool:
+    """Whether a line begins with its row's number and goes on as a row, if perhaps a broken one."""
+    cells = words[1:]
+    numeric = sum(word == "N/A" or is_number(word) for word in cells)
+    is_wide = columns is not None and len(cells) == len(columns)
+    return words[0].isdecimal() and (is_wide or 2 * numeric >= len(cells))
 
 
 def _looks_like_row(words: list[str], columns: list[int]) -> bool:
@@ -200,7 +209,7 @@ class _Matrices:
 
     def _content(self, number: int, line: str, stream: _Stream, is_cut: bool) -> Iterator[Row]:
         words = line.split()
-        if not stream.is_over and words and words[0].isdecimal():
+        if not stream.is_over and words and _is_numbered(words, stream.columns):
             if stream.columns is not None:
                 yield from self._matrix_row(number, line, words, stream, is_cut)
             else:

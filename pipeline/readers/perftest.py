@@ -38,6 +38,7 @@ FORMAT = "perftest"
 SUFFIXES: tuple[str, ...] = ()
 
 _RULE = re.compile(r"(?<!-)-{40,}\s*$")
+_OTHER_HEADER = re.compile(r"#\s{0,4}[A-Za-z]\w*(?:\s+\S+){2}")
 _SIDE = re.compile(r"\b(?P<side>Local|Remote) results:\s*$")
 # A time before each line differs from line to line; what else a launcher puts there does not.
 _TIME = re.compile(
@@ -47,7 +48,10 @@ _TIME = re.compile(
 _BRACE = re.compile(r'\s*\{\s*(?:"test_info".*)?')
 _LONGEST_JSON = 400  # lines
 _LONGEST_NOISE = 1000  # lines
+_NOISE_IN_TABLE = 2  # lines: the frequencies of the host's cores
+_NUMBERED = re.compile(r"(?=\D{0,3}\d)[\w.?*+\-]{1,24}")
 _LONGEST = 2048  # characters of a line
+_NO_ROW = "a table of results was begun, but has no row"
 _NO_TABLE = "tests were begun, but none printed a table of results"
 
 
@@ -77,12 +81,18 @@ def _rows(path: Path, recording: Recording, hints: Hints) -> Iterator[Row]:
     for issue in tables.issues():
         recording.report(issue)
     if count == 0:
-        problem = _NO_TABLE
-        if tables.skipped.count:
-            problem = f"no row could be read: {tables.skipped.issues()[0].problem}"
-        recording.refusal = Refused(problem, "run the test again")
+        way_out = "run the test again, or copy its output again"
+        recording.refusal = (
+            tables.skipped.refusal("no row of its tables can be read", way_out)
+            if tables.skipped.count
+            else Refused(_NO_ROW if tables.table_count else _NO_TABLE, way_out)
+        )
     facts = recording.facts
     facts.status, facts.status_reason = tables.status()
+
+
+def _looks_number(word: str) -> bool:
+    return _NUMBERED.fullmatch(word) is not None
 
 
 @dataclass
@@ -101,6 +111,8 @@ class _Stream:
     open: list[_Table] = field(default_factory=list)
     side: str | None = None
     other_count: int = 0  # lines since the last row
+    closed: Columns | None = None  # of the table that ended last
+    is_mixed: bool = False  # another tool's table has begun in it: rows of numbers may be its
 
     def other_line(self, words: list[str]) -> None:
         """A line that is no row. After many the table is over, though no line said so."""
@@ -153,6 +165,9 @@ class _Tables:
             self._rule(line[: rule.start()].rstrip())
         elif line.startswith("#, cycles"):
             self._is_cycles = True
+        elif _OTHER_HEADER.match(line):
+            for stream in self._streams.values():
+                stream.is_mixed = True
         elif not self._begin(line):
             prefix = self._prefix(line)
             if prefix is not None:
@@ -216,7 +231,7 @@ class _Tables:
         columns = columns_of(line[len(prefix) :])
         if columns is None:
             self.skipped.add("a table whose columns are not known", number, line)
-        stream.other_count = 0
+        stream.other_count, stream.is_mixed = 0, False
         stream.open.append(_Table(columns, self.table_count, stream.side))
         stream.side = None
         stream.banners.table_begins()
@@ -225,14 +240,16 @@ class _Tables:
     def _rule(self, prefix: str) -> None:
         stream = self._streams.get(prefix)
         if stream and stream.open and stream.open[0].row_count:
-            stream.open.pop(0)
+            stream.closed = stream.open.pop(0).columns
             self._closed_count += 1
 
     def _content(self, number: int, line: str, prefix: str, is_cut: bool) -> Iterator[Row]:
         stream = self._streams[prefix]
-        words = line.split() if stream.open else []
-        numeric = sum(map(is_number, words))
-        if numeric < 2 or 2 * numeric < len(words):
+        words = line.split()
+        if not stream.open:
+            self._after_end(number, line, words, stream.closed)
+            words = []
+        if not self._is_row(stream, words):
             stream.banners.line(line)
             stream.other_line(words)
             return
@@ -250,11 +267,36 @@ class _Tables:
             self.skipped.add("a row with a cell that is no number", number, line)
         elif self._is_cycles and table.columns.is_latency:
             self.skipped.add("latencies are in cycles of a clock that is not told", number, line)
+        elif (is_doubtful := table.columns.contradicts_itself(words)) and stream.is_mixed:
+            self.skipped.add("the numbers of a row contradict each other", number, line)
         else:
-            if table.columns.contradicts_itself(words):
+            if is_doubtful:
                 self._doubtful.add("the numbers of a row contradict each other", number, line)
             told = {"side": table.side, "table_number": table.number, "line": number}
             yield {**stream.banners.told(), **row, **told}
+
+    def _after_end(self, number: int, line: str, words: list[str], closed: Columns | None) -> None:
+        """Tells of a row below the line that ended its table, as another process may draw one."""
+        is_row = closed is not None and len(words) == len(closed) and all(map(is_number, words))
+        if closed and is_row and closed.row(words) and not closed.contradicts_itself(words):
+            self.skipped.add("a row below the end of its table", number, line)
+
+    @staticmethod
+    def _is_row(stream: _Stream, words: list[str]) -> bool:
+        """Whether a line is a row of one of the open tables, if perhaps a broken one.
+
+        Rows of other tools begin with a name or have names in them; what is left of a row that
+        was cut has none.
+        """
+        if not words or not words[0][:1].isdigit():
+            return False
+        widths = {len(table.columns) for table in stream.open if table.columns}
+        if all(map(is_number, words)):
+            # Numbers under many other lines may be of a table that we don't know.
+            is_among = stream.other_count <= _NOISE_IN_TABLE and not stream.is_mixed
+            return len(words) in widths or is_among
+        looks = sum(map(_looks_number, words))
+        return len(words) in widths and 2 * looks >= len(words)
 
     def issues(self) -> list[Issue]:
         found = self.skipped.issues("copy the output again") + self._doubtful.issues()

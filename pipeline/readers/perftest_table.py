@@ -84,7 +84,7 @@ class Columns:
                 row[column.name] = value
         if not row.get("peak_bandwidth_bytes_per_s"):
             row["peak_bandwidth_bytes_per_s"] = None  # 0.00: not measured, as with -D
-        return row if row.get("size_bytes") is not None else None
+        return row if row.get("size_bytes") else None  # no message is of 0 bytes
 
     def may_be_cut(self, words: list[str]) -> bool:
         """Whether the last cell has fewer decimals than perftest prints."""

@@ -84,7 +84,16 @@ _COUNTS = {
     "number of skipped iterations": "skipped_count",
     "number of nan iterations": "nan_count",
 }
-_OTHER = ("lm loss", "loss scale", "num zeros", "params norm", "skipped samples", "actual seqlen")
+# Megatron-DeepSpeed of 2021 wrote it with a hyphen.
+_LOSSES = ("lm loss", "lm-loss", "loss")
+_OTHER = (
+    *_LOSSES[:2],
+    "loss scale",
+    "num zeros",
+    "params norm",
+    "skipped samples",
+    "actual seqlen",
+)
 _KNOWN = frozenset((*_FLOPS, *_TOKENS, *_RATIOS, *_MAGNITUDES, *_COUNTS, *_OTHER))
 
 
@@ -247,7 +256,7 @@ def _values(fields: dict[str, str]) -> dict[str, object]:
     for name, column in _COUNTS.items():
         if name in fields:
             values[column] = count(fields[name])
-    for name in ("lm loss", "loss"):
+    for name in _LOSSES:
         if name in fields:
             return values | loss(fields[name]) | _memory(fields)
     return values | _memory(fields)

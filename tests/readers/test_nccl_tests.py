@@ -746,3 +746,51 @@ def test_published_logs_as_known(name: str) -> None:
     is_whole = read.facts.status == "complete"
     found = (test["op"], test["nranks"], test["nnodes"], test["gpus"], len(read.rows), is_whole)
     assert found == KNOWN[name]
+
+
+@pytest.mark.parametrize(
+    ("row", "quote"),
+    [
+        ("           8             2     float     sum      -1    xx.xx    0.00", "8 2 float sum"),
+        ("           8             2", "8 2"),
+        ("          16", "16"),
+        ("          16             4     fl", "16 4"),
+        ("          8z             2     float     sum      -1  " + "1.00  " * 3 + "0  " * 5, "8z"),
+        ("   0.00    0.00       0    24.31    0.00    0.00       0", "0.00 0.00 0 24.31"),
+    ],
+)
+def test_every_piece_of_a_row_in_a_table_is_told(tmp_path: Path, row: str, quote: str) -> None:
+    read = of(tmp_path, PREAMBLE + HEADER + ROWS.splitlines()[0] + f"\n{row}\n" + FOOTER)
+    assert len(read.rows) == 2  # both placements of the whole row
+    assert read.issues[0].partition(": '")[2].startswith(quote)
+
+    alone = of(tmp_path, HEADER + f"{row}\n" * 3)
+    assert alone.rows == []
+    assert alone.refusal
+    assert f"; line 4: {read.issues[0].partition(': ')[0]}: '{quote}" in alone.refusal.problem
+
+
+def test_a_row_without_a_header_and_with_a_broken_cell_is_refused_by_its_line(
+    tmp_path: Path,
+) -> None:
+    read = of(tmp_path, f"my notes\n{ROWS.splitlines()[0].replace('52.43', 'xx.xx')}\n")
+    assert read.refusal
+    assert "line 2: a row without its header: '1048576 262144" in read.refusal.problem
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        " iteration   5/ 100 | consumed samples:  10 | elapsed time per iteration (ms): 2.0 |",
+        "GPU 0     98.112    0.998    0.412",
+        "    0    70    35     -    12    98     0     0  1593  1980",
+        " 65536      5000             92.80              92.75              0.176908",
+        " 0    276.07    276.36",
+        "2026-01-01 00:00:01 17",
+        "17",
+        "step 3 of 12",
+    ],
+)
+def test_other_formats_lines_in_a_table_are_no_rows_of_it(tmp_path: Path, line: str) -> None:
+    read = of(tmp_path, PREAMBLE + HEADER + ROWS.splitlines()[0] + f"\n{line}\n" + FOOTER)
+    assert read.issues == []

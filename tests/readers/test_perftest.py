@@ -428,3 +428,56 @@ def test_a_file_in_another_encoding_is_ingested(tmp_path: Path) -> None:
     assert [(o.kind, o.row_count, o.issues) for o in summary.outcomes] == [("stored", 1, ())]
     asked = "SELECT size_bytes, bandwidth_bytes_per_s FROM link_benchmark"
     assert store.connect().execute(asked).fetchall() == [(65536, 361.67 * 125e6)]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        " 65536      5000             abc              92.75              0.176908",
+        " 65536x     5x00             abc              92.x5              0.17x908",
+        " 65536      5000",
+        " 65536",
+        " 0          5000             92.80            92.75              0.176908",
+    ],
+)
+def test_a_table_of_broken_rows_alone_is_refused_by_its_line(tmp_path: Path, row: str) -> None:
+    read = read_text(perftest, tmp_path, BANDWIDTH.format("Gb/sec") + row + "\n" + RULE)
+    assert read.refusal
+    assert "line 2: a row with " in read.refusal.problem
+    assert f"'{' '.join(row.split())}'" in read.refusal.problem
+
+
+def test_a_table_without_a_row_is_not_called_a_test_without_a_table(tmp_path: Path) -> None:
+    read = read_text(perftest, tmp_path, BANDWIDTH.format("Gb/sec") + "Killed\n")
+    assert read.refusal
+    assert read.refusal.problem == "a table of results was begun, but has no row"
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        "# nThread 1 nGpus 2 minBytes 8 maxBytes 64\n"
+        " 8  2  float  sum  -1  24.31  0.00  0.00  0  24.31  0.00  0.00  0\n",
+        "GPU 0     98.112    0.998    0.412\n",
+        "# gpu   pwr gtemp mtemp    sm\n    0    70    35    40    12\n    0   123    44\n",
+        " iteration        5/     100 | elapsed time per iteration (ms): 2.0 |\n",
+        "a line\n" * 3 + " 2208 2048 5608 0 358.154755 141.598150\n",
+    ],
+)
+def test_other_tools_lines_in_a_table_are_neither_rows_nor_told(
+    tmp_path: Path, others: str
+) -> None:
+    text = BANDWIDTH.format("Gb/sec") + ROW + others + ROW + RULE
+    read = read_text(perftest, tmp_path, text)
+    assert [row["size_bytes"] for row in read.tables["link_benchmark"]] == [65536, 65536]
+    assert "0 123 44" not in str(read.issues)
+    assert len(read.issues) <= ("gtemp" in others)  # 5 numbers under 5 columns
+
+
+def test_a_row_below_the_rule_of_another_process_is_told(tmp_path: Path) -> None:
+    text = BANDWIDTH.format("Gb/sec") + ROW + RULE + ROW
+    read = read_text(perftest, tmp_path, text)
+    assert len(read.tables["link_benchmark"]) == 1
+    (issue,) = read.issues
+    assert issue[0] == "line 4"
+    assert issue[1].startswith("a row below the end of its table")
