@@ -38,6 +38,7 @@ SUFFIXES = (".ncu-rep",)
 
 _NAMED = "Kernel Name"
 _CSV = "print it with 'ncu --import REPORT.ncu-rep --csv --page raw', or details"
+_DOUBTFUL = "print it again with LC_ALL=C, and see that nothing else wrote to it"
 _MESSAGE = re.compile(r"^==(?:PROF|WARNING|ERROR)== ", re.MULTILINE)
 _SESSION = re.compile(r'^"(?:Session|Launch) Attribute","', re.MULTILINE)
 _SOURCE = re.compile(r'^"Kernel Name","[^\n]*\n"Address","Source"', re.MULTILINE)
@@ -142,6 +143,11 @@ class _Csv:
         if not has_rows and not session:
             recording.refusal = self._refusal()
             return
+        if self._metrics.tally.has_doubts_only:
+            recording.refusal = self._metrics.tally.odd_numbers.refusal(
+                "no metric of its tables has a number", _DOUBTFUL
+            )
+            return
         for issue in self._skipped.issues("ncu's other pages or a fresh --csv print may hold them"):
             recording.report(issue)
         for issue in self._issues():
@@ -165,7 +171,7 @@ class _Csv:
 
     def _issues(self) -> Iterator[Issue]:
         tally = self._metrics.tally
-        yield from tally.odd_numbers.issues("check the locale that ncu printed with")
+        yield from tally.odd_numbers.issues(_DOUBTFUL)
         if tally.assumed_units:
             problem = "no units printed; base units taken from the table ncu_metric"
             way_out = "print with the version of ncu that profiled, or a newer one"

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from pipeline.readers.ncu_lines import Header, Rows
+from pipeline.readers.ncu_numbers import may_be_doubtful
 from pipeline.readers.text import Skipped
 
 _REASON = "a row of {found} cells under a header of {expected}"
@@ -24,13 +25,15 @@ class Cells:
     table: pa.Table
     numbers: np.ndarray
     lines: Sequence[bytes]
+    is_doubtful: bool  # whether a cell may be of another locale than it looks
 
     def where(self, mask: np.ndarray) -> Cells:
         """The rows that ``mask`` keeps."""
         if mask.all():
             return self
         lines = [line for line, keep in zip(self.lines, mask, strict=True) if keep]
-        return Cells(self.header, self.table.filter(pa.array(mask)), self.numbers[mask], lines)
+        table, numbers = self.table.filter(pa.array(mask)), self.numbers[mask]
+        return Cells(self.header, table, numbers, lines, self.is_doubtful)
 
 
 def cells(rows: Rows, skipped: Skipped, numeric: Sequence[str] = ()) -> list[Cells]:
@@ -90,11 +93,13 @@ def _cells(
     # A record of several lines, and one that Arrow might take for an empty line.
     is_plain = all(b"\n" not in line for line in lines) and width > 1
     table = None
-    if is_plain and numeric:
-        table = _by_arrow(names, lines, is_bad, numeric)
+    block = b"\n".join(lines) + b"\n"
+    is_doubtful = may_be_doubtful(block)
+    if is_plain and numeric and not is_doubtful:
+        table = _by_arrow(names, block, is_bad, numeric)
     if is_plain and table is None:
         bad.clear()
-        table = _by_arrow(names, lines, is_bad)
+        table = _by_arrow(names, block, is_bad)
     # Arrow and we may see the quotes of a damaged line in different ways.
     if table is None or table.num_rows + len(bad) != len(lines):
         bad.clear()
@@ -107,15 +112,14 @@ def _cells(
     kept = [at for at in range(len(lines)) if at not in bad]
     if len(kept) < len(lines):
         lines, numbers = [lines[at] for at in kept], [numbers[at] for at in kept]
-    return Cells(header, table, np.array(numbers, np.int64), lines)
+    return Cells(header, table, np.array(numbers, np.int64), lines, is_doubtful)
 
 
 def _by_arrow(
-    names: list[str], lines: list[bytes], is_bad: object, numeric: Sequence[str] = ()
+    names: list[str], block: bytes, is_bad: object, numeric: Sequence[str] = ()
 ) -> pa.Table | None:
-    if not lines:
+    if block == b"\n":
         return pa.table({name: pa.array([], pa.string()) for name in names})
-    block = b"\n".join(lines) + b"\n"
     if not block.isascii():  # Arrow refuses all of a block for one bad byte
         block = block.decode("utf-8", "replace").encode()
     try:

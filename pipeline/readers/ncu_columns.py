@@ -9,9 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.readers.ncu_names import named, unit_of
+from pipeline.readers.ncu_numbers import Parsed
 from pipeline.readers.text import Skipped
 
 SEPARATOR = "\x1f"  # separates the cells of a key
+WORD = "a text where a number is expected"
+UNKNOWN_UNIT = "a number in a unit that is not known; kept as text"
 ODD = "a number that this file's other numbers contradict; kept as text"
 
 
@@ -45,8 +48,12 @@ class Tally:
     unknown_labels: dict[tuple[str, str], int] = field(default_factory=dict)
     repeated: int = 0
     odd_numbers: Skipped = field(default_factory=Skipped)
-    metric_rows: int = 0
-    valueless: int = 0
+    valued: int = 0  # rows that have a number
+
+    @property
+    def has_doubts_only(self) -> bool:
+        """Whether all that might have been numbers had to be kept as text."""
+        return bool(self.odd_numbers.count) and not self.valued
 
 
 @dataclass(frozen=True)
@@ -60,11 +67,49 @@ class Kind:
     unit: str | None
     power: int
     is_assumed: bool
+    unknown_unit: str | None = None  # as printed: a number in it is kept as text
 
 
 def kind_of(section: str, body_item: str, printed: str, unit: str) -> Kind:
     label, metric = named(section or None, printed)
     return Kind(section or None, body_item or None, label, metric, *unit_of(metric, unit))
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where cells come from: their texts, the kind of each by its code, its line."""
+
+    cells: pa.Array
+    kinds: list[Kind]
+    codes: np.ndarray
+    lines: np.ndarray
+
+    def settle(self, parsed: Parsed, tally: Tally) -> None:
+        """Keeps as text what cannot be trusted as a number, and tells of it."""
+        has_value = ~np.isnan(parsed.values)
+        tally.valued += int(has_value.sum())
+        self._tell(parsed.odd, ODD, tally)
+        if parsed.words:
+            expected = by_code(self.codes, [k.unit is not None for k in self.kinds])
+            self._tell([row for row in parsed.words if expected[row]], WORD, tally)
+        if not any(kind.unknown_unit for kind in self.kinds):
+            return
+        rows = has_value & by_code(self.codes, [bool(k.unknown_unit) for k in self.kinds])
+        units = pa.array([kind.unknown_unit or "" for kind in self.kinds]).take(
+            pa.array(self.codes)
+        )
+        with_unit = pc.binary_join_element_wise(self.cells, units, " ")
+        parsed.texts = pc.if_else(pa.array(rows), with_unit, parsed.texts)
+        parsed.values = np.where(rows, np.nan, parsed.values)
+        tally.valued -= int(rows.sum())
+        self._tell(np.flatnonzero(rows).tolist(), UNKNOWN_UNIT, tally)
+
+    def _tell(self, rows: list[int], reason: str, tally: Tally) -> None:
+        for row in rows:
+            kind = self.kinds[self.codes[row]]
+            name = kind.metric or kind.label or ""
+            quoted = f"{name}: {self.cells[row].as_py()} {kind.unknown_unit or ''}".rstrip()
+            tally.odd_numbers.add(reason, int(self.lines[row]), quoted)
 
 
 @dataclass

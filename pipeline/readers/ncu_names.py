@@ -7,7 +7,7 @@ import re
 from functools import cache, lru_cache
 
 from pipeline import catalog
-from pipeline.readers.ncu_numbers import base_unit
+from pipeline.readers.ncu_numbers import base_unit, is_known
 
 _RAW_NAME = re.compile(r"[A-Za-z][\w:.%$/<>*-]*")
 # --print-metric-name label-name (since 2022.4): DRAM Frequency (dram__cycles_elapsed.avg).
@@ -43,13 +43,15 @@ def named(section: str | None, printed: str) -> tuple[str | None, str | None]:
 
 
 @lru_cache(65_536)
-def unit_of(metric: str | None, printed: str) -> tuple[str | None, int, bool]:
-    """The unit of a metric -> (base unit, power of ten to it, whether the unit is assumed).
+def unit_of(metric: str | None, printed: str) -> tuple[str | None, int, bool, str | None]:
+    """The unit of a metric -> (base unit, power of ten to it, whether it is assumed, or unknown).
+
+    Of a unit that is not known only the text can be kept, and no number in a base unit.
 
     ncu leaves all units out when it prints the report of a newer version (2024.1 on 2025.2).
     """
     if printed:
         base, power = base_unit(printed)
-        return base, power, False
+        return (base, power, False, None) if is_known(base) else (None, 0, False, printed)
     assumed = _reference()[1].get(metric or "")
-    return (assumed, 0, True) if assumed else (None, 0, False)
+    return (assumed, 0, True, None) if assumed else (None, 0, False, None)

@@ -1,8 +1,9 @@
 """Numbers and units as Nsight Compute prints them: separators of any locale, scaled units.
 
 ncu prints with the locale of the process that prints. Every number is an integer or has exactly
-two decimals, so that three digits after a lone separator are thousands. Two things keep the C
-locale whatever the process has: floats with six decimals (raw page, automatic units), and
+two decimals, so that three digits after a lone separator are thousands, and in a file whose
+decimal mark that separator is, they are a contradiction: such a cell stays a text. Two things keep
+the C locale whatever the process has: floats with six decimals (raw page, automatic units), and
 estimated speedups.
 """
 
@@ -21,6 +22,8 @@ import pyarrow.compute as pc
 _SEPARATORS = ",.'\u2019 \u00a0\u202f"
 _NUMBER_LIKE = rf"^-?[0-9][0-9{re.escape(_SEPARATORS)}]*$"
 _C_FLOAT = r"^-?[0-9]+\.[0-9]{6}$"
+_THREE_DECIMALS = r"^-?[1-9][0-9]{0,2}\.[0-9]{3}$"
+_ENDS_OF_CELL = np.frombuffer(b'",\n', np.uint8)
 # As many as decide beyond doubt, few enough to be quick.
 _EVIDENCE = 20_000
 # What stands where there is no value; ``nan`` is one that could not be computed.
@@ -36,6 +39,28 @@ _TIMES = {
     **{f"{prefix}second": power for prefix, power in _SI.items() if power <= 0},
     **{f"{prefix}s": power for prefix, power in _SI.items() if power <= 0},
 }
+# What ncu counts or measures in, above and below the slash, singular.
+_ATOMS = frozenset(
+    (
+        *(
+            "",
+            "%",
+            "ns",
+            "s",
+            "hz",
+            "byte",
+            "bit",
+            "cycle",
+            "inst",
+            "instruction",
+            "warp",
+            "thread",
+        ),
+        *("block", "register", "sector", "request", "pass", "sample", "SM", "cluster", "branche"),
+        *("branch", "CTA", "op", "operation", "flop", "lane", "page", "tag", "transaction", "wave"),
+        *("instruction", "access", "group", "warpgroup", "W", "J", "V", "A", "C", "ratio", "count"),
+    )
+)
 _SCALED = re.compile(r"([KMGTPE])(byte|hz|inst|warp|thread|sector|sectors|request|cycle|block)")
 
 
@@ -61,6 +86,12 @@ def base_unit(unit: str) -> tuple[str, int]:
         power, below = power - _SI[scaled[1]], scaled[2]
     base = f"{above}{slash}{below}"
     return ("hz" if base == "cycle/s" else base), power
+
+
+def is_known(base: str) -> bool:
+    """Whether a base unit is one that ncu prints."""
+    above, _, below = base.partition("/")
+    return all(part in _ATOMS or part.removesuffix("s") in _ATOMS for part in (above, below))
 
 
 @dataclass
@@ -128,12 +159,15 @@ class Style:
 
     def pattern(self) -> str:
         """A regular expression of the numbers that this style allows."""
-        decimal = re.escape(self.decimal or ".,") if self.decimal else ".,"
         grouped = ""
         if self.thousands:
             grouped = rf"|[0-9]{{1,3}}(?:{re.escape(self.thousands)}[0-9]{{3}})+"
-        exponent = "(?:[eE][-+]?[0-9]+)?" if self.decimal in ("", ".") else ""
-        return rf"^-?(?:[0-9]+{grouped})(?:[{decimal}][0-9]+)?{exponent}$"
+        if self.decimal in ("", "."):
+            # Three digits would be thousands, unless there are too many before them, or a 0.
+            mark = r"\." if self.decimal else "[.,]"
+            tail = rf"(?:{mark}(?:[0-9]{{1,2}}|[0-9]{{4,}}))?(?:[eE][-+]?[0-9]+)?"
+            return rf"^-?(?:(?:[0-9]+{grouped}){tail}|(?:0|[0-9]{{4,}}){mark}[0-9]{{3}})$"
+        return rf"^-?(?:[0-9]+{grouped})(?:{re.escape(self.decimal)}[0-9]{{2}})?$"
 
 
 @dataclass
@@ -143,6 +177,18 @@ class Parsed:
     values: np.ndarray  # float64
     texts: pa.Array
     odd: list[int]  # cells that look like numbers but not of this file's style
+    words: list[int]  # cells that are neither numbers nor what ncu prints where it has none
+
+
+def _has_doubtful(cells: pa.Array) -> bool:
+    """Whether any cell has three digits after a point, which are thousands in other locales."""
+    return bool(pc.any(pc.match_substring_regex(cells, _THREE_DECIMALS)).as_py())
+
+
+def may_be_doubtful(block: bytes) -> bool:
+    """Whether a cell of a block of CSV may be so: quick, and wrong only with a yes."""
+    found = np.frombuffer(block, np.uint8)
+    return bool(((found[:-4] == ord(".")) & np.isin(found[4:], _ENDS_OF_CELL)).any())
 
 
 def plain(cells: pa.Array, power: int) -> np.ndarray | None:
@@ -166,8 +212,10 @@ def parse(cells: pa.Array, powers: np.ndarray, style: Style) -> Parsed:
     """Cells of any kind, each times ten to its power; NULL is none."""
     if not style.decimal:
         style.learn(cells.drop_null())
-    if not powers.any() and style.is_c and (quick := plain(cells, 0)) is not None:
-        return Parsed(quick, pa.nulls(len(cells), pa.string()), [])
+    if not powers.any() and style.is_c and not _has_doubtful(cells):
+        quick = plain(cells, 0)
+        if quick is not None:
+            return Parsed(quick, pa.nulls(len(cells), pa.string()), [], [])
     normal = _normal(cells, style)
     if not style.thousands and normal.null_count > cells.null_count:
         style.learn(cells.filter(pc.is_null(normal)).drop_null())
@@ -178,17 +226,18 @@ def parse(cells: pa.Array, powers: np.ndarray, style: Style) -> Parsed:
     where = np.flatnonzero(rest.to_numpy(zero_copy_only=False))
     texts: list[str | None] = [None] * len(cells) if len(where) else []
     odd: list[int] = []
+    words: list[int] = []
     if len(where):
         encoded = cells.filter(rest).dictionary_encode()
         distinct = [_odd_cell(text, style) for text in encoded.dictionary.to_pylist()]
         for row, code in zip(where.tolist(), encoded.indices.to_pylist(), strict=True):
-            number, texts[row], is_odd = distinct[code]
+            number, texts[row], doubt = distinct[code]
             if number is not None:
                 values[row] = float(f"{number}e{powers[row]}")
-            if is_odd:
-                odd.append(row)
+            if doubt:
+                (odd if doubt == "odd" else words).append(row)
     found = pa.array(texts, pa.string()) if len(where) else pa.nulls(len(cells), pa.string())
-    return Parsed(values, found, odd)
+    return Parsed(values, found, odd, words)
 
 
 def _normal(cells: pa.Array, style: Style) -> pa.Array:
@@ -227,14 +276,15 @@ def _scaled(normal: pa.Array, powers: np.ndarray) -> np.ndarray:
     return values.copy()
 
 
-def _odd_cell(text: str, style: Style) -> tuple[str | None, str | None, bool]:
-    """A cell that is no plain number: (number as C writes it, text, whether it is doubtful)."""
+def _odd_cell(text: str, style: Style) -> tuple[str | None, str | None, str]:
+    """A cell that is no plain number: (number as C writes it, text, doubt: odd, word, none)."""
     if text.strip().lower() in NO_VALUE:
-        return None, None, False
+        return None, None, ""
     if found := _WITH_INSTANCES.fullmatch(text):
         if not found[1]:
-            return None, text, False
+            return None, text, ""
         number = _normal(pa.array([found[1]]), style)[0].as_py()
         if number is not None:
-            return number, found[2], False
-    return None, text, re.match(_NUMBER_LIKE, text) is not None
+            return number, found[2], ""
+        return None, text, "odd" if re.match(_NUMBER_LIKE, found[1]) else "word"
+    return None, text, "odd" if re.match(_NUMBER_LIKE, text) else "word"

@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 from pipeline import catalog
 from pipeline.readers.ncu_cells import Cells
 from pipeline.readers.ncu_columns import (
-    ODD,
     SEPARATOR,
     Codes,
     Columns,
     Kind,
+    Origin,
     Tally,
     by_code,
     column_of,
@@ -65,8 +65,9 @@ class Metrics:
         names = ("Section Name", "Body Item Label", "Metric Name", "Metric Unit")
         kinds, codes = kinds_of(cells.table, names)
         powers = by_code(codes, [kind.power for kind in kinds])
-        parsed = parse(column_of(cells.table, "Metric Value"), powers, self.style)
-        self._tell_odd(cells, parsed.odd)
+        column = column_of(cells.table, "Metric Value")
+        parsed = parse(column, powers, self.style)
+        Origin(column, kinds, codes, cells.numbers).settle(parsed, self.tally)
         counts = np.bincount(ids, minlength=len(self.kernels.rows)).tolist()
         self.kernels.metric_counts = [
             before + now for before, now in zip(self.kernels.metric_counts, counts, strict=True)
@@ -162,11 +163,6 @@ class Metrics:
             quoted = cells.lines[first].decode("utf-8", "replace")
             self._skipped.add(reason, int(cells.numbers[first]), quoted, int(mask.sum()))
 
-    def _tell_odd(self, cells: Cells, rows: list[int]) -> None:
-        for row in rows:
-            text = cells.table.column("Metric Value")[row].as_py()
-            self.tally.odd_numbers.add(ODD, int(cells.numbers[row]), text)
-
     def _take_rules(self, cells: Cells, ids: np.ndarray) -> None:
         mask = pc.is_valid(cells.table.column("Rule Name"))
         flags = flags_of(mask)
@@ -220,7 +216,6 @@ class Metrics:
         )
         if keep is not None:
             batch = batch.filter(pa.array(keep))
-        self.tally.metric_rows += batch.num_rows
         return batch
 
 

@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from pipeline.readers.ncu_cells import Cells
 from pipeline.readers.ncu_columns import (
-    ODD,
     Codes,
     Columns,
     Kind,
+    Origin,
     Tally,
     column_of,
     flags_of,
@@ -56,6 +56,7 @@ class RawPage:
             kind_of("", "", name, unit) for name, unit in zip(self.names, units, strict=True)
         ]
         self._powers = np.array([kind.power for kind in self._kinds], np.int64)
+        self._is_plain &= [kind.unknown_unit is None for kind in self._kinds]
         self.needs_units = False
 
     @property
@@ -97,20 +98,23 @@ class RawPage:
             read = pa.concat_arrays([columns[at] for at in order]).to_numpy(zero_copy_only=False)
             values.append(np.where(np.isfinite(read), read, np.nan))
             texts.append(pa.nulls(len(read), pa.string()))
+            self._tally.valued += len(read)
             chosen = [at for at in chosen if not pa.types.is_floating(columns[at].type)]
-        if self._style.is_c:
+        if self._style.is_c and not cells.is_doubtful:
             for power in np.unique(self._powers[chosen]).tolist():
                 quick = self._quick(columns, chosen, power)
                 if quick is not None:
                     order += quick[0]
                     values.append(quick[1])
                     texts.append(pa.nulls(len(quick[1]), pa.string()))
+                    self._tally.valued += len(quick[1])
         rest = sorted(set(chosen) - set(order))  # texts, units to scale, other locales
         if rest:
             powers = np.repeat(self._powers[rest], len(ids))
             joined = pa.concat_arrays([columns[at] for at in rest])
             parsed = parse(joined, powers, self._style)
-            self._tell_odd(cells, rest, parsed.odd)
+            codes, lines = np.repeat(np.array(rest), len(ids)), np.tile(cells.numbers, len(rest))
+            Origin(joined, self._kinds, codes, lines).settle(parsed, self._tally)
             order += rest
             values.append(parsed.values)
             texts.append(parsed.texts)
@@ -148,13 +152,6 @@ class RawPage:
             values=np.concatenate(values) if values else np.zeros(0),
             texts=pa.concat_arrays(texts) if texts else pa.nulls(0, pa.string()),
         )
-
-    def _tell_odd(self, cells: Cells, columns: list[int], odd: list[int]) -> None:
-        rows = cells.table.num_rows
-        for at in odd:
-            name = self.names[columns[at // rows]]
-            text = f"{name}: {cells.table.column(name)[at % rows].as_py()}"
-            self._tally.odd_numbers.add(ODD, int(cells.numbers[at % rows]), text)
 
     def _learn_launch(self, ids: np.ndarray, order: list[int], values: list[np.ndarray]) -> None:
         joined = np.concatenate(values)

@@ -126,7 +126,9 @@ class _Report:
         self._others += not said["is_kernel"]
         values: dict[str, float] = {}
         for name, printed, value, text in metrics:
-            unit, power, is_assumed = unit_of(name, printed)
+            unit, power, is_assumed, unknown = unit_of(name, printed)
+            if unknown and value is not None:  # no number in a base unit
+                value, text = None, f"{value!r} {unknown}"
             has_value = value is not None
             self._assumed += is_assumed and has_value
             if has_value:

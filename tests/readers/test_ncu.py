@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pipeline import catalog
 from pipeline.ingest import ingest
 from pipeline.readers import ncu, ncu_rep
+from pipeline.readers.ncu_columns import ODD
 from pipeline.readers.record import NO_HINTS, Head, NotThisFormat, Refused
 from pipeline.store import Store
 
@@ -757,3 +758,106 @@ def test_a_cut_file_holds_nothing_else_than_the_whole(
     whole = [tuple(row.values()) for row in Found(path).metrics]
     path.write_text("\n".join(CLEAN)[:length])
     assert {tuple(row.values()) for row in Found(path).metrics} <= set(whole)
+
+
+# -- cells that contradict their file ------------------------------------------------------
+
+
+GERMAN = metric(SOL, "Memory Throughput", "%", "65,77")
+
+
+@pytest.mark.parametrize(
+    "cell", ["1,234", "12,3", "1,2345", "1234,567", "1,234,567", "65.77", "1.23.456"]
+)
+def test_a_number_that_is_no_german_one_in_a_german_file_is_kept_as_text(
+    read: Read, cell: str
+) -> None:
+    odd = metric(CLI, DURATION, "ns", cell)
+    found = read(DETAILS, GERMAN, odd)
+    assert [(row["value"], row["text"]) for row in found.metrics] == [(65.77, None), (None, cell)]
+    (problem,) = found.issues
+    assert problem.startswith("a number that this file's other numbers contradict")
+    assert cell in problem
+
+
+def test_a_file_of_one_locale_reads_whole_numbers_and_two_decimals(read: Read) -> None:
+    cells = ["1.234", "117.344", "1.234.567", "1234", "0,50", "1.234,50", "437.440000"]
+    rows = [metric(CLI, f"a__{at}", "ns", cell) for at, cell in enumerate(cells)]
+    found = read(DETAILS, GERMAN, *rows)
+    values = [65.77, 1234, 117344, 1234567, 1234, 0.5, 1234.5, 437.44]
+    assert [row["value"] for row in found.metrics] == values
+    assert found.issues == {}
+
+
+@pytest.mark.parametrize("page", ["details", "raw"])
+def test_three_digits_after_the_point_are_doubtful_in_the_c_locale_too(
+    read: Read, page: str
+) -> None:
+    if page == "details":
+        found = read(
+            DETAILS, metric(CLI, "a__x", "ns", "65.77"), metric(CLI, "b__x", "ns", "1.234")
+        )
+    else:
+        found = read(*raw(["a__x", "b__x"], ["ns", "ns"], ["65.77", "1.234"], ["0.123", "1.5"]))
+    assert found.metrics[0]["value"] == 65.77
+    doubtful = next(row for row in found.metrics if row["text"])
+    assert (doubtful["metric"], doubtful["value"], doubtful["text"]) == ("b__x", None, "1.234")
+    assert list(found.issues.values()) == [1]
+
+
+@pytest.mark.parametrize("page", ["details", "raw", "summary"])
+def test_a_number_in_an_unknown_unit_is_kept_as_text_and_told(read: Read, page: str) -> None:
+    if page == "details":
+        lines = [DETAILS, metric(CLI, DURATION, "furlong", "12"), metric(CLI, "a__x", "ns", "1")]
+    elif page == "raw":
+        lines = raw([DURATION, "a__x"], ["furlong", "ns"], ["12", "1"])
+    else:
+        head = DETAILS.partition(",")[2].replace(',"Context","Stream"', "")
+        head = head.replace('"Section Name"', '"Invocations","Section Name"')
+        head = head.replace('"Metric Value"', '"Minimum","Maximum","Average"')
+        about = '"77","python3","127.0.0.1","gemm","(128, 2, 1)","(9, 32, 1)","0","9.0","3"'
+        lines = [head] + [
+            f'{about},"{CLI}","{name}","{unit}","{number}","{number}","{number}"'
+            for name, unit, number in ((DURATION, "furlong", 12), ("a__x", "ns", 1))
+        ]
+    found = read(*lines)
+    table = "kernel_metric_summary" if page == "summary" else "kernel_metric"
+    value = "avg_value" if page == "summary" else "value"
+    rows = {row["metric"]: row for row in found.tables[table]}
+    duration = rows[DURATION]
+    assert (duration[value], duration["unit"], duration["text"]) == (None, None, "12 furlong")
+    assert rows["a__x"][value] == 1
+    problem = next(iter(found.issues))
+    assert problem.startswith("a number in a unit that is not known; kept as text: ")
+    assert f"{DURATION}: 12 furlong" in problem
+
+
+def test_a_word_where_a_number_is_expected_is_told_with_its_line(tmp_path: Path) -> None:
+    lines = [DETAILS, metric(CLI, DURATION, "ns", "12"), metric(CLI, "a__x", "ns", "abc")]
+    lines += [metric(CLI, "launch__func_cache_config", "", "CachePreferNone")]
+    lines += [metric(CLI, "b__x", "ns", "n/a"), metric(CLI, "c__x", "inst", "7 (3; 4)")]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    recording = ncu.read(tmp_path / "a.csv", "a.csv", 1, NO_HINTS)
+    for part in recording.parts:
+        list(part.batches())
+    (issue,) = recording.issues
+    assert issue.place == "line 3"
+    assert issue.problem == "a text where a number is expected: 'a__x: abc'"
+
+
+def test_a_table_whose_numbers_are_all_doubtful_is_refused(read: Read) -> None:
+    found = read(DETAILS, metric(CLI, DURATION, "furlong", "12"), metric(CLI, "a__x", "ns", "abc"))
+    assert found.refusal
+    assert "no metric of its tables has a number; line 2: " in found.refusal.problem
+
+
+@NEEDS_REAL
+@pytest.mark.real_traces
+@pytest.mark.parametrize("locale", ["de_CH", "de_DE", "en_US", "fr_FR"])
+def test_every_locale_gives_the_numbers_of_the_c_locale(locale: str, tmp_path: Path) -> None:
+    def rows(name: str) -> list[tuple[Any, ...]]:
+        found = published(name, tmp_path)
+        assert not any(ODD in problem for problem in found.issues)
+        return [(r["kernel_id"], r["section"], r["label"], r["value"]) for r in found.metrics]
+
+    assert rows(f"nvtx.n241.details.base.{locale}.csv") == rows("nvtx.n241.details.base.csv")
