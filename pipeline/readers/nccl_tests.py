@@ -46,17 +46,16 @@ _SIGNS = {
     " failure ": re.compile(r"Test (?:NCCL |CUDA )?failure [\w./\-]{1,200}\.(?:cu|cc|cpp|h):\d+"),
     "ccl-tests version": re.compile(r"\b[nr]ccl-tests version \d[\w.\-]* "),
 }
+_WIDEST_ROW = 1000
 # Rows alone, as people paste them.
 _ROW = re.compile(
     rf"(?<![\w.])\d+[ \t]+\d+[ \t]+(?:{_TYPE})(?:[ \t]+(?:sum|prod|max|min|avg|none))?"
-    rf"(?:[ \t]+(?:-1|\d+))?{_CELL * 8}[ \t]*$",
-    re.MULTILINE,
+    rf"(?:[ \t]+(?:-1|\d+))?{_CELL * 8}[ \t]*$"
 )
 # A row of the newest layout, however broken its numbers.
 _BROKEN_ROW = re.compile(
     rf"(?<![\w.])\d+[ \t]+\d+[ \t]+(?:{_TYPE})[ \t]+(?:{'|'.join(REDOPS)})[ \t]+(?:-1|\d+)"
-    r"(?:[ \t]+[^\s\"'{}]{1,20}){8}[ \t]*$",
-    re.MULTILINE,
+    r"(?:[ \t]+[^\s\"'{}]{1,20}){8}[ \t]*$"
 )
 _CHECK_AGAIN = "take the log from where it was written, not from a copy of a terminal"
 
@@ -69,7 +68,12 @@ def recognise(head: Head) -> bool:
     if any(word in text and sign.search(text) for word, sign in _SIGNS.items()):
         return True
     has_type = any(f" {name} " in text or f"\t{name}\t" in text for name in WIDTHS)
-    return has_type and bool(_ROW.search(text) or _BROKEN_ROW.search(text))
+    return has_type and any(map(_is_row, text.split("\n")))
+
+
+def _is_row(line: str) -> bool:
+    # Where names of kernels are, types are in many a long line.
+    return len(line) <= _WIDEST_ROW and bool(_ROW.search(line) or _BROKEN_ROW.search(line))
 
 
 def read(path: Path, name: str, pieces: int, hints: Hints = NO_HINTS) -> Recording:

@@ -29,8 +29,10 @@ class Codes:
         """A text's number, -1 for None."""
         return -1 if text is None else self._codes.setdefault(text, len(self._codes))
 
-    def column(self, codes: np.ndarray) -> pa.Array:
-        """The texts of ``codes``, NULL for -1."""
+    def column(self, codes: np.ndarray | int) -> pa.Array:
+        """The texts of ``codes``, NULL for -1; a number alone is that of rows without any."""
+        if isinstance(codes, int):
+            return pa.nulls(codes, pa.dictionary(pa.int32(), pa.string()))
         if len(self._array) != len(self._codes):
             self._array = pa.array(list(self._codes), pa.string())
         if not len(codes) or codes.max() < 0:
@@ -114,14 +116,14 @@ class Origin:
 
 @dataclass
 class Columns:
-    """Rows of kernel_metric on their way; codes are -1 for NULL."""
+    """Rows of kernel_metric on their way; codes are -1 for NULL, or the count of NULLs."""
 
     kernel: np.ndarray
-    section: np.ndarray
-    body_item: np.ndarray
-    label: np.ndarray
-    metric: np.ndarray
-    unit: np.ndarray
+    section: np.ndarray | int
+    body_item: np.ndarray | int
+    label: np.ndarray | int
+    metric: np.ndarray | int
+    unit: np.ndarray | int
     is_assumed: np.ndarray
     values: np.ndarray
     texts: pa.Array
@@ -143,8 +145,7 @@ def kinds_of(table: pa.Table, names: tuple[str, ...]) -> tuple[list[Kind], np.nd
     return kinds, codes
 
 
-def column_of(table: pa.Table, name: str) -> pa.Array:
-    chunks = table.column(name)
+def column_of(chunks: pa.ChunkedArray) -> pa.Array:
     return chunks.chunk(0) if chunks.num_chunks == 1 else pa.concat_arrays(chunks.chunks)
 
 

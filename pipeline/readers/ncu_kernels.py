@@ -132,6 +132,17 @@ def shared(cells: Row, columns: Iterable[str]) -> Row:
     return row
 
 
+def _joined(table: pa.Table, columns: list[str]) -> pa.Array:
+    cells = [pc.fill_null(table.column(name), "") for name in columns]
+    return pc.binary_join_element_wise(*cells, _SEPARATOR).combine_chunks()
+
+
+def _first_of_each(encoded: pa.DictionaryArray) -> tuple[np.ndarray, np.ndarray]:
+    """Which of the distinct ones each is, and where each of them comes first."""
+    codes: np.ndarray = encoded.indices.to_numpy()
+    return codes, np.unique(codes, return_index=True)[1]
+
+
 def _text(cells: Row, name: str) -> str:
     return str(cells.get(name) or "")
 
@@ -154,25 +165,30 @@ class Kernels:
     def ids(self, header: Header, table: pa.Table) -> np.ndarray:
         """The kernel of each row of ``table``; -1 where a row does not say one."""
         columns = identity_columns(header)
-        own = table.select(list(columns))
-        cells = [pc.fill_null(own.column(name), "") for name in columns if name not in _NO_KEY]
-        keys = pc.binary_join_element_wise(*cells, _SEPARATOR).combine_chunks()
-        if header.page == "raw":  # a row is a kernel
-            pairs = zip(keys.to_pylist(), own.to_pylist(), strict=True)
-            return np.array([self._id(header, columns, *pair) for pair in pairs], np.int64)
+        keys = _joined(table, [name for name in columns if name not in _NO_KEY])
+        if header.page == "raw":  # a row is a kernel: launches of one differ in their ID alone
+            others = [name for name in columns if name != "ID"]
+            encoded = _joined(table, others).dictionary_encode()
+            codes, first = _first_of_each(encoded)
+            distinct = table.select(others).take(first).to_pylist()
+            known = [self._fixed(cells, columns) for cells in distinct]
+            printed = table.column("ID").to_pylist()
+            rows = zip(keys.to_pylist(), printed, codes.tolist(), strict=True)
+            ids = [self._id(header, key, number, known[code]) for key, number, code in rows]
+            return np.array(ids, np.int64)
         encoded = keys.dictionary_encode()
-        codes: np.ndarray = encoded.indices.to_numpy()
-        _, first = np.unique(codes, return_index=True)
-        pairs = zip(encoded.dictionary.to_pylist(), own.take(first).to_pylist(), strict=True)
-        ids = [self._id(header, columns, *pair) for pair in pairs]
+        codes, first = _first_of_each(encoded)
+        distinct = table.select(list(columns)).take(first).to_pylist()
+        ids = [
+            self._id(header, key, cells.get("ID"), self._fixed(cells, columns))
+            for key, cells in zip(encoded.dictionary.to_pylist(), distinct, strict=True)
+        ]
         found: np.ndarray = np.array(ids, np.int64)[codes]
         return found
 
-    def _id(self, header: Header, columns: tuple[str, ...], key: str, cells: Row) -> int:
-        number = whole(_text(cells, "ID"))
-        if number is None or not cells["Kernel Name"]:
-            return -1
-        if "Process ID" in cells and whole(_text(cells, "Process ID"), 1 << 31) is None:
+    def _id(self, header: Header, key: str, printed: str | None, fixed: Row | None) -> int:
+        number = whole(printed)
+        if number is None or fixed is None:
             return -1
         met = self._met[header.page]
         table, times = met.get(key, (header.number, 0))
@@ -181,23 +197,26 @@ class Kernels:
         met[key] = header.number, times
         kernel = self._ids.setdefault((key, times), len(self.rows))
         if kernel == len(self.rows):
-            # Launches of one kernel differ in their ID alone.
-            rest = key.partition(_SEPARATOR)[2] if columns[0] == "ID" else key
-            about = self._about.get(rest)
-            if about is None:
-                about = self._about[rest] = shared(cells, columns)
-            self.rows.append(self._row(kernel, number, cells) | about)
+            self.rows.append({"kernel_id": kernel, "ncu_id": number, **fixed})
             self.metric_counts.append(0)
         return kernel
 
-    def _row(self, kernel: int, number: int, cells: Row) -> Row:
-        return {
-            "kernel_id": kernel,
-            "ncu_id": number,
-            "context_id": whole(_text(cells, "Context")),
-            "stream_id": whole(_text(cells, "Stream")),
-            "profiled_local_ns": local_ns(_text(cells, "Kernel Time")),
-        }
+    def _fixed(self, cells: Row, columns: tuple[str, ...]) -> Row | None:
+        """What launches of one kernel share; None where a row does not say its kernel."""
+        if not cells["Kernel Name"]:
+            return None
+        if "Process ID" in cells and whole(_text(cells, "Process ID"), 1 << 31) is None:
+            return None
+        key = _SEPARATOR.join(_text(cells, name) for name in columns if name != "ID")
+        about = self._about.get(key)
+        if about is None:
+            about = self._about[key] = {
+                "context_id": whole(_text(cells, "Context")),
+                "stream_id": whole(_text(cells, "Stream")),
+                "profiled_local_ns": local_ns(_text(cells, "Kernel Time")),
+                **shared(cells, columns),
+            }
+        return about
 
     def add_launch(self, kernel: int, metric: str, value: float) -> None:
         """Takes from a launch metric what the identity columns left open."""

@@ -65,7 +65,7 @@ class Metrics:
         names = ("Section Name", "Body Item Label", "Metric Name", "Metric Unit")
         kinds, codes = kinds_of(cells.table, names)
         powers = by_code(codes, [kind.power for kind in kinds])
-        column = column_of(cells.table, "Metric Value")
+        column = column_of(cells.table.column("Metric Value"))
         parsed = parse(column, powers, self.style)
         Origin(column, kinds, codes, cells.numbers).settle(parsed, self.tally)
         counts = np.bincount(ids, minlength=len(self.kernels.rows)).tolist()

@@ -46,6 +46,9 @@ class RawPage:
         self._codes = codes
         self._kinds: list[Kind] = []
         self._powers = np.zeros(0, np.int64)
+        # What each column's rows share, as codes.
+        self._spread: dict[str, np.ndarray | None] = {}
+        self._assumed = np.zeros(0, bool)
         # Columns that held nothing but numbers so far: the quick way is tried for these.
         self._is_plain = np.ones(len(self.names), bool)
 
@@ -56,6 +59,11 @@ class RawPage:
             kind_of("", "", name, unit) for name, unit in zip(self.names, units, strict=True)
         ]
         self._powers = np.array([kind.power for kind in self._kinds], np.int64)
+        for name, book in self._codes.items():
+            texts = [getattr(kind, name) for kind in self._kinds]
+            codes = np.array([book.of(text) for text in texts], np.int32)
+            self._spread[name] = codes if any(text is not None for text in texts) else None
+        self._assumed = np.array([kind.is_assumed for kind in self._kinds], bool)
         self._is_plain &= [kind.unknown_unit is None for kind in self._kinds]
         self.needs_units = False
 
@@ -72,7 +80,7 @@ class RawPage:
 
     def rows(self, cells: Cells, ids: np.ndarray) -> Iterator[tuple[Columns, np.ndarray | None]]:
         """The table metric by metric, and which rows to keep: an empty cell is no row."""
-        columns = [column_of(cells.table, name) for name in self.names]
+        columns = [column_of(column) for column in cells.table.select(self.names).columns]
         missing = [column.null_count for column in columns]
         style = self._style
         if not style.decimal and columns:
@@ -139,16 +147,13 @@ class RawPage:
     ) -> Columns:
         count = len(ids)
 
-        def spread(name: str) -> np.ndarray:
-            book = self._codes[name]
-            codes = np.array([book.of(getattr(kind, name)) for kind in self._kinds], np.int32)
-            return np.repeat(codes[order], count)
-
-        assumed = np.array([kind.is_assumed for kind in self._kinds], bool)
         return Columns(
             kernel=np.tile(ids, len(order)),
-            **{name: spread(name) for name in self._codes},
-            is_assumed=np.repeat(assumed[order], count),
+            **{
+                name: len(order) * count if codes is None else np.repeat(codes[order], count)
+                for name, codes in self._spread.items()
+            },
+            is_assumed=np.repeat(self._assumed[order], count),
             values=np.concatenate(values) if values else np.zeros(0),
             texts=pa.concat_arrays(texts) if texts else pa.nulls(0, pa.string()),
         )

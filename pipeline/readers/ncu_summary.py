@@ -37,7 +37,7 @@ class Summaries:
             return
         kinds, codes = kinds_of(table, _NAMES)
         powers = by_code(codes, [kind.power for kind in kinds])
-        three = pa.concat_arrays([column_of(table, name) for name in _NUMBERS])
+        three = pa.concat_arrays([column_of(table.column(name)) for name in _NUMBERS])
         parsed = parse(three, np.tile(powers, 3), self._style)
         lines = np.tile(cells.numbers, 3)
         Origin(three, kinds, np.tile(codes, 3), lines).settle(parsed, self._tally)

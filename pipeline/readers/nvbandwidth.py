@@ -50,7 +50,8 @@ _LESS = "nothing was measured in it"
 def recognise(head: Head) -> bool:
     text = head.text
     is_named = "nvbandwidth Version: " in text and _VERSION_IN_TEXT.search(text)
-    return bool(is_named or BEGIN.search(text) or DESCRIPTION.search(text))
+    has_matrix = ("(column)" in text or "(row)" in text) and DESCRIPTION.search(text)
+    return bool(is_named or has_matrix or ('"nvbandwidth"' in text and BEGIN.search(text)))
 
 
 def read(path: Path, name: str, pieces: int = 1, hints: Hints = NO_HINTS) -> Recording:

@@ -57,7 +57,9 @@ _NO_TABLE = "tests were begun, but none printed a table of results"
 
 def recognise(head: Head) -> bool:
     text = head.text
-    return bool(HEADER.search(text) or BEGIN.search(text) or Banners.is_in(text))
+    has_table = "#bytes" in text and HEADER.search(text)
+    has_json = '"test_info"' in text and BEGIN.search(text)
+    return bool(has_table or has_json or Banners.is_in(text))
 
 
 def read(path: Path, name: str, pieces: int = 1, hints: Hints = NO_HINTS) -> Recording:

@@ -65,10 +65,11 @@ def blocks(path: Path) -> Iterator[tuple[int, bytes]]:
                 held = raw.endswith(b"\r")  # its newline may be the next byte
                 raw = raw[: len(raw) - held].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
                 raw += b"\r" * held
-            whole, newline, rest = raw.rpartition(b"\n")
-            if newline:
-                yield number, whole + newline
-                number += whole.count(b"\n") + 1
+            cut = raw.rfind(b"\n") + 1
+            block, rest = raw[:cut], raw[cut:]
+            if block:
+                yield number, block
+                number += block.count(b"\n")
     rest = b"".join([rest, *held_blocks])
     if decoder:
         rest += decoder.decode(b"", final=True).encode("utf-8", "replace")
