@@ -9,6 +9,9 @@ from pipeline import catalog
 
 Row = tuple[Any, ...]
 
+COMPUTE = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+MEMORY = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
+
 
 class Trace:
     """Fills the tables; what a test does not care about has a default.
@@ -106,6 +109,30 @@ class Trace:
     def sample(self, metric: str, value: float, ts_ns: int | None = 0, **more: Any) -> None:
         row = {"host": "node", "gpu_id": "gpu X", "entity": "gpu", **more}
         self.insert("gpu_sample", metric=metric, value=value, ts_ns=ts_ns, **row)
+
+    def profile(
+        self, metrics: dict[str, float | None], name: str = "gemm", kernel_id: int = 0, **more: Any
+    ) -> None:
+        """A kernel under Nsight Compute: a grid of 8 blocks of 128 threads unless said."""
+        row = {"source_id": "ncu", "device_id": 0, "grid_x": 8, "grid_y": 1, "grid_z": 1, **more}
+        row = {"block_x": 128, "block_y": 1, "block_z": 1, **row}
+        row.setdefault("grid_block_count", row["grid_x"])
+        row.setdefault("block_thread_count", row["block_x"])
+        self.insert("kernel_profile", name=name, kernel_id=kernel_id, **row)
+        where = {key: row[key] for key in ("run_id", "source_id") if key in row}
+        for metric, value in metrics.items():
+            self.metric(metric, value, kernel_id=kernel_id, **where)
+
+    def metric(self, metric: str | None, value: float | None, **more: Any) -> None:
+        row = {"source_id": "ncu", "kernel_id": 0, "is_unit_assumed": False, **more}
+        self.insert("kernel_metric", metric=metric, value=value, **row)
+
+    def throughput(
+        self, compute: float | None, memory: float | None, name: str = "gemm", **more: Any
+    ) -> None:
+        """A profiled kernel with this per cent of its compute and memory throughput."""
+        metrics = {COMPUTE: compute, MEMORY: memory, **more.pop("metrics", {})}
+        self.profile(metrics, name, **more)
 
     def threshold(self, name: str, value: float) -> None:
         self.connection.execute("UPDATE threshold SET value = ? WHERE name = ?", [value, name])
