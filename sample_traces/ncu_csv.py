@@ -12,12 +12,17 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from ncu_roofline import roofline
+
 JOBS = Path(__file__).parent / "jobs"
 
 _SOL = "GPU Speed Of Light Throughput"
+_OWN = "Command line profiler metrics"  # asked for by their raw names, which have no label
+_TENSOR = "sm__ops_path_tensor_op_hgmma_src_bf16_dst_fp32_sparsity_off.sum"
+_FP32 = "sass_thread_inst_executed_op_f"
 # Key of a description -> section, label, raw name, unit of the details page, its size in base
 # units, base unit.
-_METRICS: dict[str, tuple[str, str, str, str, int, str]] = {
+_METRICS: dict[str, tuple[str, str | None, str, str, int, str]] = {
     "duration_ns": (_SOL, "Duration", "gpu__time_duration.sum", "us", 1000, "ns"),
     "sm_clock_hz": (
         _SOL, "SM Frequency", "gpc__cycles_elapsed.avg.per_second", "Ghz", 10**9, "hz",
@@ -48,6 +53,31 @@ _METRICS: dict[str, tuple[str, str, str, str, int, str]] = {
     "occupancy_percent": (
         "Occupancy", "Achieved Occupancy",
         "sm__warps_active.avg.pct_of_peak_sustained_active", "%", 1, "%",
+    ),
+    "waves": (_OWN, None, "launch__waves_per_multiprocessor", "", 1, ""),
+    "max_clock_khz": (_OWN, None, "device__attribute_clock_rate", "", 1, ""),
+    "dram_clock_hz": (_OWN, None, "dram__cycles_elapsed.avg.per_second", "hz", 1, "hz"),
+    "dram_bytes_per_cycle": (
+        _OWN, None, "dram__bytes.sum.peak_sustained", "byte/cycle", 1, "byte/cycle",
+    ),
+    "l2_clock_hz": (_OWN, None, "lts__cycles_elapsed.avg.per_second", "hz", 1, "hz"),
+    "l2_bytes_per_cycle": (
+        _OWN, None, "derived__lts__lts2xbar_bytes.sum.peak_sustained", "byte", 1, "byte",
+    ),
+    "l2_bytes_per_s": (
+        _OWN, None, "derived__lts__lts2xbar_bytes.sum.per_second", "byte", 1, "byte",
+    ),
+    "tensor_flop": (_OWN, None, _TENSOR, "", 1, ""),
+    "tensor_flop_per_cycle": (_OWN, None, f"{_TENSOR}.peak_sustained", "", 1, ""),
+    **{
+        f"fp32_{op}_per_cycle": (
+            _OWN, None, f"smsp__{_FP32}{op}_pred_on.sum.per_cycle_elapsed",
+            "inst/cycle", 1, "inst/cycle",
+        )
+        for op in ("add", "mul", "fma")
+    },
+    "fp32_peak_per_cycle": (
+        _OWN, None, f"sm__{_FP32}fma_pred_on.sum.peak_sustained", "inst/cycle", 1, "inst/cycle",
     ),
 }  # fmt: skip
 _CACHE = ("Launch Statistics", "Function Cache Configuration", "launch__func_cache_config")
@@ -88,11 +118,12 @@ def _details(description: dict[str, Any]) -> str:
     text = f"==PROF== Connected to process {description['pid']} (/opt/python3)\n"
     text += f"==PROF== Disconnected from process {description['pid']}\n" + _line(*head)
     for number, kernel in enumerate(description["kernels"]):
+        kernel = {**description["gpu_peaks"], **kernel}
         identity = _identity(description, number, kernel)
-        for key, (section, label, _, unit, scale, _) in _METRICS.items():
+        for key, (section, label, name, unit, scale, _) in _METRICS.items():
             if key in kernel:
                 shown = _number(Decimal(str(kernel[key])) / scale, separators)
-                text += _line(*identity, section, label, unit, shown, end=",")
+                text += _line(*identity, section, label or name, unit, shown, end=",")
         section, label, _ = _CACHE
         text += _line(*identity, section, label, "", "CachePreferNone", end=",")
         for rule in kernel.get("rules", ()):
@@ -108,6 +139,7 @@ def _raw(description: dict[str, Any]) -> str:
     text = _line(*_IDENTITY, *names, _CACHE[2])
     text += _line(*[""] * len(_IDENTITY), *[base for _, _, base in columns], "")
     for number, kernel in enumerate(description["kernels"]):
+        kernel = {**description["gpu_peaks"], **kernel}
         cells = [
             _number(Decimal(str(kernel[key])), ".") if key in kernel else ""
             for _, key, _ in columns
@@ -148,8 +180,14 @@ def _session(description: dict[str, Any]) -> str:
 def _truth(description: dict[str, Any]) -> dict[str, Any]:
     kernels = []
     for number, kernel in enumerate(description["kernels"]):
+        kernel = {**description["gpu_peaks"], **kernel}
         metrics = {
-            name: {"section": section, "label": label, "value": float(kernel[key]), "unit": base}
+            name: {
+                "section": section,
+                "label": label,
+                "value": float(kernel[key]),
+                "unit": base or None,
+            }
             for key, (section, label, name, _, _, base) in _METRICS.items()
             if key in kernel
         }
@@ -181,6 +219,8 @@ def _truth(description: dict[str, Any]) -> dict[str, Any]:
                 "metrics": metrics,
                 "texts": {_CACHE[2]: "CachePreferNone"},
                 "rules": rules,
+                "class": kernel["class"],
+                "roofline": roofline(kernel),
             }
         )
     session = {
