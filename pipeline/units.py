@@ -46,6 +46,11 @@ def rate(per_s: float) -> str:
     return _scaled(per_s, _DECIMAL, "B/s")
 
 
+def flops(per_s: float) -> str:
+    """FLOP per second as text: ``9.894e14`` -> ``989 TFLOP/s``."""
+    return _scaled(per_s, _DECIMAL, "FLOP/s")
+
+
 def share(part: float) -> str:
     """A fraction as per cent: ``0.1234`` -> ``12.3 %``."""
     return f"{part * 100:.1f} %"
@@ -115,6 +120,8 @@ def show(column: str, value: Value) -> str:
         return time(value)
     if "_share_of_" in column:
         return share(value)
+    if "flops_per_s" in column:
+        return flops(value)
     for ending, render in _BY_ENDING:
         if column.endswith(ending) or column == ending[1:]:
             return render(value)

@@ -38,6 +38,8 @@ def test_time(ns: float, text: str) -> None:
         ("overlap_share", 0.1234, "12.3 %"),
         ("idle_share", 0.0, "0.0 %"),
         ("clock_hz", 1.41e9, "1.41 GHz"),
+        ("peak_flops_per_s", 989.4e12, "989 TFLOP/s"),
+        ("model_flops_per_s_per_gpu", 4.2e14, "420 TFLOP/s"),
         ("kernel_count", 22_564, "22 564"),
         ("process", 41_001, "41001"),
         ("correlation_id", 123_456, "123456"),

@@ -26,10 +26,12 @@ from pipeline.report import (
     nvtx,
     page,
     ranks,
+    roofline,
     sources,
     steps,
     thresholds,
     time_split,
+    utilisation,
 )
 
 if TYPE_CHECKING:
@@ -48,6 +50,8 @@ SECTIONS: tuple[ModuleType, ...] = (
     gaps,
     gap_causes,
     kernels,
+    roofline,
+    utilisation,
     collectives,
     copies,
     nvtx,
