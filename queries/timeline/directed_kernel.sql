@@ -48,6 +48,15 @@ backward_range AS MATERIALIZED (
 ranged_process AS (
     SELECT DISTINCT run_id, source_id, process FROM backward_range
 ),
+-- A file may hold a call twice.
+launch AS (
+    SELECT
+        run_id, source_id, process, correlation_id,
+        min(start_ns) AS start_ns, arg_min(thread, (start_ns, thread)) AS thread
+    FROM api_call
+    WHERE correlation_id IS NOT NULL
+    GROUP BY run_id, source_id, process, correlation_id
+),
 launched AS (
     SELECT
         d.device_key, b.step, k.start_ns, k.end_ns - k.start_ns AS dur_ns, k.stream_id,
@@ -59,7 +68,7 @@ launched AS (
     FROM kernel AS k
     JOIN directed_name AS n USING (name_id)
     JOIN traced_device AS d USING (run_id, source_id, process, device_id)
-    JOIN api_call AS c USING (run_id, source_id, process, correlation_id)
+    JOIN launch AS c USING (run_id, source_id, process, correlation_id)
     ASOF JOIN bound AS b
         ON b.device_key = d.device_key AND c.start_ns >= b.from_ns
     LEFT JOIN ranged_process AS p

@@ -3,25 +3,51 @@
 -- Grain: one row per (device_key, step, name_id, shape).
 --
 -- device_key    See traced_device.
--- step          Step in which they start; see device_step.
+-- step          Step that launched them; see step_bound.
 -- name_id       Kernel's name.
 -- shape         Stands for name, grid and block.
 -- kernel_count  Kernels.
 -- total_ns      Sum of their durations.
-WITH placed AS MATERIALIZED (
-    SELECT device_key, step, begin_ns, end_ns FROM device_step WHERE end_ns > begin_ns
+WITH bound AS MATERIALIZED (FROM step_bound),
+-- A file may hold a call twice.
+launch AS (
+    SELECT run_id, source_id, process, correlation_id, min(start_ns) AS start_ns
+    FROM api_call
+    WHERE correlation_id IS NOT NULL
+    GROUP BY run_id, source_id, process, correlation_id
+),
+timed AS (
+    SELECT
+        d.device_key, k.name_id, k.end_ns - k.start_ns AS dur_ns,
+        hash(k.name_id, k.grid_x, k.grid_y, k.grid_z, k.block_x, k.block_y, k.block_z)
+            AS shape,
+        c.start_ns IS NOT NULL AND h.device_key IS NOT NULL AS is_host,
+        CASE WHEN h.device_key IS NOT NULL THEN coalesce(c.start_ns, k.start_ns)
+            ELSE k.start_ns END AS moment_ns
+    FROM kernel AS k
+    JOIN traced_device AS d USING (run_id, source_id, process, device_id)
+    JOIN classified_kernel_name AS n USING (name_id)
+    SEMI JOIN bound AS b ON b.device_key = d.device_key
+    LEFT JOIN launch AS c
+        ON c.run_id = k.run_id
+        AND c.source_id = k.source_id
+        AND c.process = k.process
+        AND c.correlation_id = k.correlation_id
+    LEFT JOIN (SELECT DISTINCT device_key FROM bound WHERE is_host) AS h
+        ON h.device_key = d.device_key
+    WHERE n.class <> 'communication'
 )
 SELECT
-    d.device_key,
-    s.step,
-    k.name_id,
-    hash(k.name_id, k.grid_x, k.grid_y, k.grid_z, k.block_x, k.block_y, k.block_z)
-        AS shape,
+    t.device_key,
+    b.step,
+    t.name_id,
+    t.shape,
     count(*) AS kernel_count,
-    sum(k.end_ns - k.start_ns)::BIGINT AS total_ns
-FROM kernel AS k
-JOIN traced_device AS d USING (run_id, source_id, process, device_id)
-JOIN classified_kernel_name AS n USING (name_id)
-ASOF JOIN placed AS s ON s.device_key = d.device_key AND k.start_ns >= s.begin_ns
-WHERE n.class <> 'communication' AND k.start_ns < s.end_ns
-GROUP BY d.device_key, s.step, k.name_id, shape
+    sum(t.dur_ns)::BIGINT AS total_ns
+FROM timed AS t
+ASOF JOIN bound AS b
+    ON b.device_key = t.device_key
+    AND b.is_host = t.is_host
+    AND t.moment_ns >= b.from_ns
+WHERE t.moment_ns < b.until_ns
+GROUP BY t.device_key, b.step, t.name_id, t.shape
