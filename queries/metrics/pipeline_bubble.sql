@@ -15,15 +15,15 @@
 -- send_receive_count    Kernels that send and receive and were launched in the step.
 -- matched_count         Of these, whose wait for the other stage is known.
 -- step_ns               Length of the step.
--- exposed_wait_ns       Union of these waits with no compute beside it; NULL when unknown.
--- dependency_ns         Idle time before such kernels that had been launched; see gap_part.
+-- exposed_wait_ns       Union of these waits with no compute beside it; NULL if unknown.
+-- dependency_ns         Idle time before such kernels, launched before; see gap_part.
 -- idle_ns               All idle time of the step.
 -- bubble_ns             exposed_wait + dependency; NULL unless every wait is known.
 -- bubble_share          bubble / step.
 -- peer                  Stage that it waited for most, by rank or device, of all steps.
 -- stage_count           Stages p, where pairs chain all devices alike; else NULL.
 -- microbatch_count      Micro-batches m: pairs exchange each once forward and backward.
--- ideal_share           (p - 1) / (m + p - 1): bubble of a balanced pipeline (GPipe, 1F1B).
+-- ideal_share           (p - 1) / (m + p - 1): of a balanced pipeline (GPipe, 1F1B).
 -- reason                Why the bubble is unknown; else NULL.
 -- source_id             Source file.
 WITH exchange AS MATERIALIZED (

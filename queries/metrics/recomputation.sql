@@ -1,6 +1,6 @@
 -- Forward work done twice (activation checkpointing): kernels launched in the backward
--- pass that repeat a sequence of at least three kernels (name, grid, block; not all alike)
--- of the same step's forward pass. Repeats of one or two kernels are not told apart from
+-- pass that repeat a sequence of at least three kernels (name, grid, block; not all
+-- alike) of the same step's forward pass. Repeats of one or two kernels are not told apart from
 -- kernels that both passes use.
 -- Grain: one row per (run_id, host, rank, device_id, process, step, source_id).
 --
@@ -111,8 +111,9 @@ judged AS (
                 AND forward_in_backward_count > 0
                 AND forward_name_count <= backward_name_count THEN
                 'passes of several micro-batches alternate, and no range tells them apart'
-            WHEN evidence = 'name' AND forward_name_count = 0 AND recomputed_count > 0 THEN
-                'what is repeated may be another micro-batch: no range and no forward name'
+            WHEN evidence = 'name' AND forward_name_count = 0 AND recomputed_count > 0
+                THEN 'what is repeated may be another micro-batch: no range and no '
+                    || 'forward name'
         END AS reason
     FROM summed
 )
@@ -129,8 +130,8 @@ SELECT
     j.backward_sum_ns,
     CASE WHEN j.reason IS NULL THEN j.recomputed_count END AS recomputed_count,
     CASE WHEN j.reason IS NULL THEN j.recomputed_ns END AS recomputed_ns,
-    CASE WHEN j.reason IS NULL
-        THEN least(1, share_of(j.recomputed_ns, j.forward_sum_ns)) END AS recomputed_share,
+    CASE WHEN j.reason IS NULL AND j.forward_sum_ns > 0
+        THEN least(1, j.recomputed_ns / j.forward_sum_ns) END AS recomputed_share,
     CASE WHEN j.reason IS NULL THEN share_of(j.recomputed_ns, j.compute_sum_ns) END
         AS step_share,
     j.evidence,

@@ -137,8 +137,8 @@ scenario AS (
         CASE WHEN m.rank_count < 2 THEN 'kernels as fast as on the median rank'
             ELSE w.scenario END,
         CASE WHEN m.rank_count >= 2 THEN w.what_if_ns END,
-        'per step each kernel''s duration is the lower median of the ranks'' means for its '
-            || 'name, grid and block; then as for idle time; kernels side by side gain '
+        'per step each kernel''s duration is the lower median of the ranks'' means for '
+            || 'its name, grid and block; then as for idle time; kernels side by side gain '
             || 'together',
         CASE WHEN m.rank_count < 2 THEN 'only one rank has steps'
             WHEN m.is_communicating THEN m.untold END

@@ -31,8 +31,8 @@
 -- drift         How much faster its clock runs than the common one; 0 where nothing says.
 -- drift_error   How wrong that may be: thresholds clock_drift_share, clock_wander_share.
 -- residual_ns   How far this end lies from the common end after alignment; NULL where a
---               single instance says all there is about a clock. Of rooted operations on a
---               borrowed clock: of the instance that it was taken from.
+--               single instance says all there is about a clock. Of rooted operations
+--               on a borrowed clock: of the instance that it was taken from.
 -- reason        Why it could not be matched; else NULL.
 WITH placed AS MATERIALIZED (FROM collective_place),
 per_device AS (
@@ -79,7 +79,8 @@ world AS (
 ),
 keyed AS MATERIALIZED (
     SELECT
-        p.*, a.alike_key, a.rank_count, a.is_rooted, a.source_count, a.sequence, o.offset_ns, o.is_utc,
+        p.*, a.alike_key, a.rank_count, a.is_rooted, a.source_count, a.sequence,
+        o.offset_ns, o.is_utc,
         CASE
             WHEN p.device_count < 2 THEN 'only one rank is present'
             WHEN p.has_steps AND p.region IS NULL
@@ -260,7 +261,8 @@ judged AS (
     SELECT
         k.*, c.instance, c.middle_ns,
         coalesce(k.reason, CASE WHEN s.run_id IS NOT NULL THEN
-            'steps have no numbers, and those of another rank fit only some steps later' END
+            'steps have no numbers, and those of another rank fit only some steps later'
+            END
         ) AS why_not
     FROM keyed AS k
     LEFT JOIN common AS c USING (run_id, alike_key, ordinal)

@@ -11,8 +11,8 @@
 -- start_ns     ns since the capture began.
 -- wait_ns      Wait; NULL when it cannot be told.
 -- late_ns      See collective_time.
--- exposed_wait_ns  Of its wait what neither compute nor an earlier one's wait covers; NULL
---              when the wait is unknown.
+-- exposed_wait_ns  Of its wait what neither compute nor an earlier one's wait covers;
+--              NULL when the wait is unknown.
 -- reason       Why the wait is unknown; else NULL.
 WITH bound AS MATERIALIZED (FROM step_bound),
 timed AS (
@@ -23,7 +23,8 @@ timed AS (
         CASE WHEN h.device_key IS NOT NULL THEN coalesce(c.call_start_ns, c.start_ns)
             ELSE c.start_ns END AS moment_ns
     FROM collective_time AS c
-    LEFT JOIN (SELECT DISTINCT device_key FROM bound WHERE is_host) AS h USING (device_key)
+    LEFT JOIN (SELECT DISTINCT device_key FROM bound WHERE is_host) AS h
+        USING (device_key)
 ),
 waited AS (
     SELECT
