@@ -27,6 +27,8 @@ _BEGINNINGS = {
     "nvbandwidth": r".{0,80}\bnvbandwidth Version: |.{0,80}\b[Rr]unning [a-z]+_[a-z_]{3,80}\.",
     "prometheus": r"#\s?(?:HELP|TYPE)\s|[a-zA-Z_:][a-zA-Z0-9_:]{0,200}\s?\{[^{}]{0,4000}\}\s",
     "json": r'\s{0,9}\{\s{0,9}["\']',
+    "command": r"(?:.{0,80}[$#>%]\s)?(?:nvidia-smi|dcgmi|nvbandwidth|ib_\w{1,20}|curl|srun|mpirun"
+    r"|\S{1,80}_perf)\s{1,9}(?:-|\w)",
     "ncu": r'==(?:PROF|ERROR|WARNING)==|"ID","',
 }
 _BEGINNING = re.compile("|".join(f"(?P<{name}>{text})" for name, text in _BEGINNINGS.items()))

@@ -181,12 +181,15 @@ class Elements:
 
 def _is_whole(around: str) -> bool:
     """Whether what stands around the elements is one or several JSON documents."""
-    at = len(around) - len(around.lstrip("\ufeff \t\r\n"))
+    at, count = len(around) - len(around.lstrip("\ufeff \t\r\n")), 0
     while at < len(around):
+        if count and around[at] != "{":
+            return '"result"' not in around[at:]  # another format's text
         try:
             _, at = _decode(around, at)
         except (ValueError, RecursionError):
             return False
+        count += 1
         at = _GAP.match(around, at).end()  # type: ignore[union-attr]
     return bool(around.strip())
 

@@ -33,6 +33,7 @@ _SAMPLE_OF_GPU = re.compile(
     r'^(?:DCGM|dcgm)_\w+\{[^}\n]*\b(?:gpu|UUID|uuid|pci_bus_id)\s*=\s*"[^\n]*\}[ \t]+\S',
     re.MULTILINE,
 )
+_OWN = "prometheus"
 _PRINTED = re.compile(
     r"^\s{0,9}\{\s{0,9}'GPU-[0-9a-f-]{1,64}':\s{0,9}\{\s{0,9}'name':\s{0,9}'[^']{1,99}'",
     re.MULTILINE,
@@ -136,17 +137,20 @@ class _Scrapes:
         places: list[int] = []
         scrapes: list[tuple[int, int]] = [(0, self.scrape)]
         known, last_scrape, scrape = self.texts, self.last_scrape, self.scrape
-        lines = block.split(b"\n")
+        lines, paused_at = block.split(b"\n"), -1
         for at, line in enumerate(lines):
             cut = line.rfind(b"}") + 1
             text = known.get(line[:cut])
             if text is None:
+                self.is_paused &= not places or places[-1] < paused_at
                 text = self._new_text(number + at, line, cut)
                 if self.scrape != scrape:
                     scrape = self.scrape
                     scrapes.append((len(texts), scrape))
                 if text == _NO_SAMPLE:
+                    paused_at = at if self.is_paused else paused_at
                     continue
+                self.is_paused = False
             if last_scrape[text] == scrape:
                 # A series returns: a new scrape begins.
                 scrape = self.scrape = scrape + 1
@@ -162,7 +166,7 @@ class _Scrapes:
             self._skip(problem, number + places[place], lines[places[place]])
         if places:
             self._tell_strays(number + places[-1])
-            self.is_paused &= any(not line.strip() for line in lines[places[-1] + 1 : -1])
+            self.is_paused &= places[-1] < paused_at
         return Sampled(np.array(texts, np.int64), raw, times, _spread(scrapes, len(texts)))
 
     def _new_text(self, number: int, line: bytes, cut: int) -> int:
@@ -197,7 +201,7 @@ class _Scrapes:
             self.declared[what] = self.scrape
         elif _BARE_SAMPLE.fullmatch(line):
             self.labels.left_out[NOT_OF_GPUS] += 1
-        elif not line.strip():
+        elif not line.strip() or begins_other(line[:_LONGEST].decode("utf-8", "replace"), _OWN):
             self.is_paused = True
         elif not line.startswith(b"#"):
             self._read_strange(number, line)
@@ -207,10 +211,12 @@ class _Scrapes:
         text = line[:_LONGEST].decode("utf-8", "replace")
         if _is_of_gpus(line) or _LIKE_SAMPLE.match(text):
             self._skip("a sample that cannot be read", number, line)
-        elif is_of_other(text) or begins_other(text, "prometheus") or not text.strip(_RULES):
+        elif begins_other(text, _OWN):
+            self.is_paused = True
+        elif is_of_other(text) or not text.strip(_RULES):
             return
-        # Before the first sample, and below an empty line, may stand whatever; but a page is a
-        # scrape that failed.
+        # Before the first sample, below an empty line and below other formats' beginnings may
+        # stand whatever; but a page is a scrape that failed.
         elif (self.texts and not self.is_paused) or text.lstrip().startswith("<"):
             self.strays.append((number, line))
 

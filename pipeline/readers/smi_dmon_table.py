@@ -115,7 +115,7 @@ class Table:
         return int(row[self.columns.index("gpu")])
 
     def _is_aligned(self, line: str) -> bool:
-        return "," in line or _ends(line) == self._ends
+        return "," in line or not self._ends or _ends(line) == self._ends
 
     def looks_like_row(self, line: str) -> bool:
         """Whether a line that is none may be a damaged row of this table."""
@@ -123,7 +123,11 @@ class Table:
         if self.is_over:
             # Of another format's lines some have as many numbers: damage leaves columns in place.
             in_place = len(set(_ends(line)) & set(self._ends))
-            return len(cells) > 1 and 4 * in_place >= 3 * max(len(cells), len(self._ends))
+            return (
+                bool(self._ends)
+                and len(cells) > 1
+                and 4 * in_place >= 3 * max(len(cells), len(self._ends))
+            )
         numbers = sum(map(_is_value, cells))
         if self.is_paused:
             return len(cells) == width and 2 * numbers >= width

@@ -127,8 +127,6 @@ def _next(found: re.Match[str], line: int, before: _Gpu | None) -> _Gpu:
 
 
 def _content(line: str, number: int, gpu: _Gpu, skipped: Skipped) -> Iterator[Row]:
-    if gpu.is_over:
-        return
     if found := _LINK.fullmatch(line):
         gpu.strays.tell(skipped)
         state, link = _state(found), int(found["number"])
@@ -144,7 +142,7 @@ def _content(line: str, number: int, gpu: _Gpu, skipped: Skipped) -> Iterator[Ro
     elif not gpu.is_told and (status := _sentence(line)):
         gpu.is_told = True
         yield {**gpu.row, "status": status, "line": number}
-    elif begins_other(line, "nvlink"):
+    elif gpu.is_over or begins_other(line, "nvlink"):
         gpu.is_over = True
         gpu.strays.drop()
     elif re.match(r"\s*Link\b", line):

@@ -162,7 +162,8 @@ class _Matrix:
     number: int
     rows: list[_Line] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
-    is_over: bool = False  # a legend or a block of another format follows the rows
+    is_over: bool = False  # a legend follows the rows
+    is_foreign: bool = False  # a block of another format began: only whole rows are the matrix's
     strays: Strays = field(default_factory=Strays)
 
     @property
@@ -181,15 +182,17 @@ class _Matrix:
         if found := _LEGEND.fullmatch(line):
             self.names[found["device"]] = found["name"]
             return
-        self.is_over |= "Legend:" in line or begins_other(line, "topo")
-        if self.is_over:
+        self.is_over |= "Legend:" in line
+        self.is_foreign |= begins_other(line, "topo")
+        if self.is_over or self.is_foreign:
             self.strays.drop()
+        if self.is_over:
             return
         found = _ROW.fullmatch(line)
         codes, rest = _codes(found["cells"].split()) if found else ([], [])
         device = found["device"] if found else ""
-        if not codes and device not in self.devices:
-            if line.strip() and not is_of_other(line):
+        if not codes and (self.is_foreign or device not in self.devices):
+            if line.strip() and not self.is_foreign and not is_of_other(line):
                 self.strays.hold(number, line)
             return
         self.strays.tell(skipped)
