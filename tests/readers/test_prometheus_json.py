@@ -247,3 +247,10 @@ def test_a_matrix_with_nan_and_inf() -> None:
     result = read_file(prometheus_json, MOCK)
     assert result.brief("gpu_id", "metric", "value") == [("old-device", "fb_used_bytes", 2 << 20)]
     assert [issue.row_count for issue in result.recording.issues] == [2]
+
+
+def test_other_output_below_an_answer_is_no_damage(tmp_path: Path) -> None:
+    text = answer(series([(START, "10")])) + "\n# gpu   pwr\n# Idx     W\n    0    12\n"
+    result = read_text(prometheus_json, tmp_path, text)
+    assert (len(result.samples), result.problems) == (1, [])
+    assert result.recording.facts.status == "complete"

@@ -352,3 +352,11 @@ class TestRealFiles:
         assert result.series("memory_clock_hz") == [(gpu, 0, 405e6), (gpu, 1, 405e6)]
         assert len(result.samples) == 4
         assert [issue.row_count for issue in result.recording.issues] == [2]
+
+
+def test_another_formats_block_below_the_samples_is_no_damage(tmp_path: Path) -> None:
+    other = "$ nvidia-smi dmon\n# gpu   pwr\n# Idx     W\n    0    12\nbye\n"
+    result = read_text(prometheus_text, tmp_path, _one("41") + other + _one("42"))
+    assert (len(result.samples), result.problems) == (2, [])
+    result = read_text(prometheus_text, tmp_path, "\n" + _one("41") + "\n" + _one("42") + "junk\n")
+    assert result.problems == ["a line among the samples that is none: 'junk'"]

@@ -234,7 +234,9 @@ def test_it_is_ingested(tmp_path: Path) -> None:
     assert store.connect().execute(query).fetchall() == [(4, 629)]
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.integers(0, 2**32), st.data())
 def test_damage_never_makes_a_value(tmp_path: Path, seed: int, data: st.DataObject) -> None:
     clean = kept(smi_dmon, tmp_path, PLAIN.encode())
@@ -284,3 +286,9 @@ class TestRealFiles:
             "power_w", "temperature_celsius", "memory_temperature_celsius", "memory_clock_hz",
             "sm_clock_hz",
         }  # fmt: skip
+
+
+def test_rows_whose_table_was_broken_off_at_once_are_kept(tmp_path: Path) -> None:
+    head_lines, rows = PLAIN.partition("%    MHz    MHz\n")[::2]
+    text = head_lines + "%    MHz    MHz\nGPU 0: NVIDIA L4 (UUID: GPU-1f)\n" + rows
+    assert len(read_text(smi_dmon, tmp_path, text).series("power_w")) == 4

@@ -140,3 +140,9 @@ def test_lines_between_links_are_told_and_other_output_below_is_not(tmp_path: Pa
     ]
     dmon = "# gpu   pwr\n# Idx     W\n    0    12\n"
     assert read_text(smi_nvlink, tmp_path, TEXT + dmon).issues == []
+
+
+def test_links_among_another_formats_lines_are_kept(tmp_path: Path) -> None:
+    other = "# gpu   pwr\n# Idx     W\n    0    12\n"
+    read = read_text(smi_nvlink, tmp_path, TEXT.replace("\t Link 1", other + "\t Link 1"))
+    assert len(read.rows("link", "source")) == 3 and read.issues == []

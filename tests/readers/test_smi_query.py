@@ -207,7 +207,9 @@ def test_it_is_ingested_and_without_a_header_refused(tmp_path: Path) -> None:
     assert store.connect().execute(query).fetchall() == [(3, 631.95)]
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.integers(0, 2**32), st.data())
 def test_damage_never_makes_a_value(tmp_path: Path, seed: int, data: st.DataObject) -> None:
     content = PLAIN.encode()

@@ -265,3 +265,11 @@ def test_the_matrix_ends_where_another_format_begins(tmp_path: Path) -> None:
     other = "# gpu   pwr\n# Idx     W\n    0    12\nGPU0 12 13\n"
     clean = read_text(smi_topology, tmp_path, TABS).issues
     assert read_text(smi_topology, tmp_path, TABS + other).issues == clean
+
+
+def test_rows_among_another_formats_lines_are_kept(tmp_path: Path) -> None:
+    other = "# gpu   pwr\n# Idx     W\n    0    12\n"
+    text = TABS.replace("GPU1\tNV18", other + "GPU1\tNV18")
+    clean = read_text(smi_topology, tmp_path, TABS)
+    read = read_text(smi_topology, tmp_path, text)
+    assert read.rows("link", *PAIR) == clean.rows("link", *PAIR) and read.issues == clean.issues
