@@ -76,7 +76,7 @@ FROM launch_summary AS l
 JOIN labelled_device AS d USING (source_id, process, device_id)
 ORDER BY d.position"""
 
-MISALIGNED_SQL = """SELECT count(*), max(worst_early_ns)
+MISALIGNED_SQL = """SELECT count(*), max(disagreement_ns)
 FROM launch_summary
 WHERE NOT is_aligned"""
 
@@ -131,8 +131,9 @@ def _clock_notes(connection: duckdb.DuckDBPyConnection) -> tuple[str, ...]:
     if not devices:
         return ()
     return (
-        f"On {devices} of the devices clocks of CPU and GPU disagree: kernels start up to "
-        f"{worst_ns} ns before their own launch call. Their gaps are unknown, not guessed; "
+        f"On {devices} of the devices clocks of CPU and GPU disagree, by up to {worst_ns} ns: "
+        "kernels start before their own launch call, or end after a call that waited for them "
+        "has returned. Their gaps are unknown, not guessed; "
         "capture again with a newer Nsight Systems.",
     )
 

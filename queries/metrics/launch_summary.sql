@@ -27,7 +27,12 @@
 -- empty_queue_share  Share of launch calls that met an empty queue.
 -- early_count       Activities that start before their launch call.
 -- worst_early_ns    How long before, at worst.
--- is_aligned        Whether clocks of CPU and GPU agree; see threshold clock_early_share.
+-- waited_count      Calls that waited for work of the device; see clock_check.
+-- late_count        Of these, those that returned before the end of that work.
+-- worst_late_ns     How long before, at worst; NULL without such a call.
+-- disagreement_ns   By how much the clocks of CPU and GPU disagree at least; NULL when
+--                   aligned.
+-- is_aligned        Whether clocks of CPU and GPU agree; see clock_check.
 -- source_id         Source file.
 WITH launch AS (
     SELECT
@@ -114,6 +119,10 @@ SELECT
         AS empty_queue_share,
     k.early_count,
     k.worst_early_ns,
+    k.waited_count,
+    k.late_count,
+    k.worst_late_ns,
+    k.disagreement_ns,
     k.is_aligned,
     d.source_id
 FROM total AS t

@@ -6,6 +6,7 @@
 -- device_key  Device and process; see traced_device.
 -- process     Process id.
 -- thread      Thread that launched it.
+-- stream_id   CUDA stream that it runs on.
 -- call_start_ns  Start of the launching call.
 -- call_end_ns  End of the launching call.
 -- start_ns    Start on the GPU.
@@ -16,6 +17,7 @@ SELECT
     a.device_key,
     a.process,
     c.thread,
+    a.stream_id,
     c.start_ns AS call_start_ns,
     c.end_ns AS call_end_ns,
     a.start_ns,

@@ -27,7 +27,7 @@ WITH gap AS MATERIALIZED (
         c.thread,
         c.start_ns AS call_start_ns,
         coalesce(k.is_aligned, true) AS is_aligned,
-        k.worst_early_ns,
+        k.disagreement_ns,
         c.end_ns AS call_end_ns,
         -- Where the launching thread stops being what is waited for; NULL without a call.
         CASE WHEN c.end_ns IS NOT NULL
@@ -265,7 +265,7 @@ part AS (
     SELECT
         gap_key, start_ns, end_ns, 'unknown',
         CASE WHEN is_aligned THEN 'no launch call on record'
-            ELSE 'clocks of CPU and GPU disagree by ' || worst_early_ns || ' ns' END
+            ELSE 'clocks of CPU and GPU disagree by ' || disagreement_ns || ' ns' END
     FROM gap
     WHERE NOT is_aligned OR launched_ns IS NULL
 )

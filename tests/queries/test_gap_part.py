@@ -496,6 +496,15 @@ def test_with_clocks_that_disagree_no_time_is_split(trace: Trace, gap: Gap) -> N
     ]
 
 
+def test_a_gpu_s_clock_that_is_ahead_splits_no_time_either(trace: Trace, gap: Gap) -> None:
+    trace.threshold("clock_late_ns", 10)
+    gap((1_500, 1_510))
+    trace.call(1_600, 1_977, "cudaDeviceSynchronize", correlation_id=9)  # back before its end
+    assert trace.ask(PARTS) == [
+        (1_000, 2_000, "unknown", "clocks of CPU and GPU disagree by 123 ns")
+    ]
+
+
 def test_clocks_of_one_process_do_not_spoil_the_other_s(trace: Trace, gap: Gap) -> None:
     gap((2_123, 2_130), process=1)
     trace.kernel(0, 1_000, "before", process=2)

@@ -42,6 +42,10 @@ def test_everything(trace: Trace) -> None:
         "empty_queue_share": 0.5,
         "early_count": 0,
         "worst_early_ns": 0,
+        "waited_count": 0,
+        "late_count": 0,
+        "worst_late_ns": None,
+        "disagreement_ns": None,
         "is_aligned": True,
         "source_id": "a",
     }
