@@ -32,21 +32,37 @@ short AS (
     GROUP BY i.gpu_key, i.start_ns, i.end_ns
 ),
 part AS (
-    SELECT
-        gpu_key, device_key, gap_end_ns, end_ns - start_ns AS dur_ns, cause, responsible
+    SELECT gpu_key, device_key, gap_end_ns, start_ns, end_ns, cause, responsible
     FROM gap_part
     UNION ALL
-    SELECT gpu_key, device_key, end_ns, end_ns - start_ns, 'short_gap', NULL
+    SELECT gpu_key, device_key, end_ns, start_ns, end_ns, 'short_gap', NULL
     FROM short
+),
+placed AS MATERIALIZED (
+    SELECT
+        p.gpu_key, p.device_key, p.cause, p.responsible,
+        p.end_ns - p.start_ns AS dur_ns,
+        p.gap_end_ns <= s.end_ns AS is_in_step,
+        -- Only the first step may begin inside of idle time, with its range on the host:
+        -- what lies before is outside of steps.
+        greatest(0, s.begin_ns - p.start_ns) AS before_ns,
+        s.step,
+        s.exclusion
+    FROM part AS p
+    ASOF LEFT JOIN own_step AS s
+        ON s.device_key = p.device_key AND p.end_ns > s.begin_ns
 ),
 stepped AS (
     SELECT
-        p.gpu_key, p.device_key, p.cause, p.responsible, p.dur_ns,
-        CASE WHEN p.gap_end_ns <= s.end_ns THEN s.step END AS step,
-        CASE WHEN p.gap_end_ns <= s.end_ns THEN s.exclusion END AS exclusion
-    FROM part AS p
-    ASOF LEFT JOIN own_step AS s
-        ON s.device_key = p.device_key AND p.gap_end_ns > s.begin_ns
+        gpu_key, device_key, cause, responsible,
+        CASE WHEN is_in_step THEN dur_ns - before_ns ELSE dur_ns END AS dur_ns,
+        CASE WHEN is_in_step THEN step END AS step,
+        CASE WHEN is_in_step THEN exclusion END AS exclusion
+    FROM placed
+    UNION ALL
+    SELECT gpu_key, device_key, cause, responsible, before_ns, NULL, NULL
+    FROM placed
+    WHERE is_in_step AND before_ns > 0
 ),
 by_responsible AS (
     SELECT

@@ -1,19 +1,23 @@
 -- Each training step on each device, and the exclusive split of its time: compute,
--- exposed communication, exposed memory operations and idle sum to the step exactly.
+-- exposed communication, exposed memory operations and idle sum to the step exactly. Of a
+-- run without steps on devices, the lines of its training logs, without a split.
 -- Grain: one row per (run_id, host, rank, device_id, process, step, source_id).
 --
 -- run_id           Run.
 -- host             Host; NULL when the trace does not say.
 -- rank             Global rank; NULL when the trace does not say.
--- device_id        CUDA ordinal inside the process.
--- process          Process id.
+-- device_id        CUDA ordinal inside the process; NULL for a line of a log.
+-- process          Process id; NULL for a line of a log.
 -- step             Number of the step.
--- name             Text of its NVTX range; NULL when found by the period of kernels.
--- origin           What marks the step: nvtx or kernel period.
--- confidence       1 for ranges; of a period the share of kernels that follow it.
+-- name             Text of its NVTX range; NULL without one.
+-- origin           What marks the step: nvtx, training log or kernel period.
+-- confidence       1 for ranges that are called steps; else see device_step. 1 for a line
+--                  of a log alone.
 -- exclusion        Why summaries leave it out: warm-up, profiler, cut off; else NULL.
--- begin_ns         End of the previous step's work; of the first step, start of its own.
--- step_ns          Length: from there to the end of its own work.
+-- begin_ns         End of the previous step's work; of the first step see device_step.
+--                  NULL for a line of a log.
+-- step_ns          Length: from there to the end of its own work; of a line of a log, the
+--                  mean of the steps that it is about.
 -- busy_ns          Union of all activity.
 -- idle_ns          step - busy.
 -- gap_ns           Idle time in gaps of at least threshold kernel_gap_ns.
@@ -30,6 +34,12 @@
 -- communication_share  communication / step.
 -- exposed_communication_share  exposed communication / step: the one a verdict uses.
 -- idle_share       idle / step.
+-- tokens           Tokens of the step over all ranks: as the run's log tells for this
+--                  number, else batch times sequence length of run_fact; NULL when unknown.
+-- tokens_per_s     Tokens / step.
+-- tokens_source    training log or run_fact.
+-- reason           Why there is no split, or why no steps on devices: NULL for a step on a
+--                  device.
 -- source_id        Source file.
 WITH covered AS (
     SELECT
@@ -69,6 +79,47 @@ total AS (
     FROM covered
     GROUP BY device_key, step
 ),
+-- Steps of several printers or attempts: the last attempt counts.
+log_line AS MATERIALIZED (
+    SELECT *
+    FROM logged_step
+    WHERE step IS NOT NULL AND step_ns IS NOT NULL
+    QUALIFY row_number() OVER (
+        PARTITION BY run_id, source_id, host, rank, step
+        ORDER BY attempt DESC, line DESC, framework
+    ) = 1
+),
+step_of_log AS (
+    SELECT
+        run_id, host, rank, step,
+        'training log' AS origin,
+        1.0::DOUBLE AS confidence,
+        CASE WHEN is_first THEN 'warm-up' END AS exclusion,
+        step_ns, tokens,
+        CASE
+            WHEN run_id NOT IN (SELECT run_id FROM traced_device)
+                THEN 'the run has no GPU trace'
+            WHEN end_utc_ns IS NULL
+                THEN 'the log has no time in UTC: telemetry.utc_offset in run.toml'
+            WHEN step_count > 1 THEN 'the log tells means over several steps'
+            ELSE 'no step of the log lies in a GPU trace with a start in UTC'
+        END AS reason,
+        source_id
+    FROM log_line
+),
+step_tokens AS (
+    SELECT run_id, step, min(tokens) AS tokens
+    FROM log_line
+    GROUP BY run_id, step
+    HAVING min(tokens) = max(tokens)
+),
+batch_tokens AS (
+    SELECT run_id, product(value_number)::BIGINT AS tokens
+    FROM run_fact
+    WHERE key IN ('training.global_batch_size', 'model.sequence_length')
+    GROUP BY run_id
+    HAVING count(value_number) = 2
+),
 split AS (
     SELECT
         s.*,
@@ -95,13 +146,54 @@ split AS (
     FROM device_step AS s
     -- A step whose work starts together with the next one's keeps nothing but its wait.
     LEFT JOIN total AS t USING (device_key, step)
+),
+on_device AS MATERIALIZED (
+    SELECT
+        d.run_id,
+        d.host,
+        d.rank,
+        d.device_id,
+        d.process,
+        s.step,
+        s.name,
+        s.origin,
+        s.confidence,
+        s.exclusion,
+        s.begin_ns,
+        s.step_ns,
+        s.busy_ns,
+        s.step_ns - s.busy_ns AS idle_ns,
+        s.gap_ns,
+        s.compute_ns,
+        s.communication_ns,
+        s.compute_ns + s.communication_ns - s.executing_ns AS overlap_ns,
+        s.executing_ns - s.compute_ns AS exposed_communication_ns,
+        s.busy_ns - s.executing_ns AS exposed_memory_ns,
+        s.kernel_sum_ns,
+        s.nccl_sum_ns,
+        s.kernel_count,
+        s.nccl_count,
+        share_of(s.nccl_sum_ns, s.kernel_sum_ns) AS nccl_share_of_kernel_time,
+        share_of(s.communication_ns, s.step_ns) AS communication_share,
+        share_of(s.executing_ns - s.compute_ns, s.step_ns) AS exposed_communication_share,
+        share_of(s.step_ns - s.busy_ns, s.step_ns) AS idle_share,
+        NULL AS reason,
+        d.source_id
+    FROM split AS s
+    JOIN traced_device AS d USING (device_key)
+),
+every_step AS (
+    FROM on_device
+    UNION ALL BY NAME
+    SELECT * EXCLUDE (tokens) FROM step_of_log
+    ANTI JOIN on_device USING (run_id)
 )
 SELECT
-    d.run_id,
-    d.host,
-    d.rank,
-    d.device_id,
-    d.process,
+    s.run_id,
+    s.host,
+    s.rank,
+    s.device_id,
+    s.process,
     s.step,
     s.name,
     s.origin,
@@ -110,23 +202,33 @@ SELECT
     s.begin_ns,
     s.step_ns,
     s.busy_ns,
-    s.step_ns - s.busy_ns AS idle_ns,
+    s.idle_ns,
     s.gap_ns,
     s.compute_ns,
     s.communication_ns,
-    s.compute_ns + s.communication_ns - s.executing_ns AS overlap_ns,
-    s.executing_ns - s.compute_ns AS exposed_communication_ns,
-    s.busy_ns - s.executing_ns AS exposed_memory_ns,
+    s.overlap_ns,
+    s.exposed_communication_ns,
+    s.exposed_memory_ns,
     s.kernel_sum_ns,
     s.nccl_sum_ns,
     s.kernel_count,
     s.nccl_count,
-    share_of(s.nccl_sum_ns, s.kernel_sum_ns) AS nccl_share_of_kernel_time,
-    share_of(s.communication_ns, s.step_ns) AS communication_share,
-    share_of(exposed_communication_ns, s.step_ns) AS exposed_communication_share,
-    share_of(idle_ns, s.step_ns) AS idle_share,
-    d.source_id
-FROM split AS s
-JOIN traced_device AS d USING (device_key)
+    s.nccl_share_of_kernel_time,
+    s.communication_share,
+    s.exposed_communication_share,
+    s.idle_share,
+    coalesce(l.tokens, f.tokens) AS tokens,
+    share_of(coalesce(l.tokens, f.tokens) * 1e9, s.step_ns) AS tokens_per_s,
+    CASE WHEN l.tokens IS NOT NULL THEN 'training log'
+        WHEN f.tokens IS NOT NULL THEN 'run_fact' END AS tokens_source,
+    s.reason,
+    s.source_id
+FROM every_step AS s
+LEFT JOIN step_tokens AS l
+    ON l.run_id = s.run_id
+    AND l.step = s.step
+    -- A number that was only counted says nothing about the log's.
+    AND (s.origin = 'training log' OR contains(s.name, s.step::VARCHAR))
+LEFT JOIN batch_tokens AS f ON f.run_id = s.run_id
 ORDER BY
-    d.run_id, d.host, d.rank, d.device_id, d.process, d.source_id, s.step
+    s.run_id, s.host, s.rank, s.device_id, s.process, s.source_id, s.step

@@ -1,127 +1,65 @@
--- NVTX ranges that are training steps, by their names: of each process the ranges of the
--- first pattern of step_pattern (or of the run's own, run.toml [steps] pattern) that
--- names at least two, without those that lie inside another one of their thread. Where
--- ranges of several threads overlap, only those of one thread count.
+-- Training steps on the host: NVTX ranges that are called like one; for a process without
+-- any, the lines of the run's training log, where log and capture both know UTC.
 -- Grain: one row per process and step.
 --
 -- run_id    Run.
--- source_id  Source file.
+-- source_id  Source file of the process.
 -- process   Process id.
--- step      Number in the ranges' names where these rise, else counted from 0.
--- name      Text of the range.
+-- step      Number in the ranges' names where these rise, else counted from 0; or as
+--           logged.
+-- name      Text of the range; NULL from a log.
 -- start_ns  Start on the host.
 -- end_ns    End on the host.
 -- next_start_ns  Start of the process's next step on the host; NULL for the last.
-WITH own_pattern AS (
-    SELECT run_id, min(value_text) AS pattern
-    FROM run_description
-    WHERE key = 'steps.pattern'
-    GROUP BY run_id
-),
-distinct_name AS MATERIALIZED (
-    SELECT DISTINCT run_id, source_id, name
-    FROM named_nvtx_range
-    WHERE kind <> 'mark' AND name IS NOT NULL
-),
--- A pattern that is no constant is compiled for every name it meets: names are brought to
--- their few forms first, every number in them as one #.
-form AS MATERIALIZED (
-    SELECT DISTINCT regexp_replace(lower(name), '\d+', '#', 'g') AS form
-    FROM distinct_name
-    WHERE length(name) < 80
-),
-matched_form AS (
-    SELECT f.form, min(p.priority) AS priority
-    FROM form AS f
-    JOIN step_pattern AS p ON regexp_full_match(f.form, p.pattern)
-    GROUP BY f.form
-),
-matched_name AS (
-    SELECT n.run_id, n.source_id, n.name, m.priority
-    FROM distinct_name AS n
-    LEFT JOIN own_pattern AS o USING (run_id)
-    JOIN matched_form AS m
-        ON m.form = regexp_replace(lower(n.name), '\d+', '#', 'g')
-    WHERE o.pattern IS NULL
-    UNION ALL
-    SELECT n.run_id, n.source_id, n.name, 0
-    FROM distinct_name AS n
-    JOIN own_pattern AS o ON o.run_id = n.run_id AND regexp_matches(n.name, o.pattern)
-),
-candidate AS (
+-- origin    nvtx or training log.
+-- confidence  Of ranges that of the pattern; of a log the part of a step that its clock
+--           resolves.
+WITH ranged AS MATERIALIZED (FROM nvtx_step),
+-- Of several printers the process's own rank, else its host, else the first. A line that
+-- is about several steps does not tell where they begin.
+logged AS (
     SELECT
-        r.run_id, r.source_id, r.process, r.thread, m.priority, r.name, r.start_ns,
-        r.end_ns,
-        max(r.end_ns) OVER (
-            PARTITION BY r.run_id, r.source_id, r.process, r.thread, m.priority
-            ORDER BY r.start_ns, r.end_ns DESC
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS covered_until
-    FROM named_nvtx_range AS r
-    JOIN matched_name AS m USING (run_id, source_id, name)
-    WHERE r.kind <> 'mark' AND r.end_ns IS NOT NULL AND r.process IS NOT NULL
-),
-outer_range AS (
-    SELECT
-        *,
-        count(*) OVER per_thread < 2 AS is_single,
-        sum(end_ns - start_ns) OVER per_thread AS thread_ns,
-        coalesce(start_ns < max(end_ns) OVER (
-            PARTITION BY run_id, source_id, process, priority
-            ORDER BY start_ns, end_ns DESC
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ), false) AS is_overlapping
-    FROM candidate
-    WHERE covered_until IS NULL OR end_ns > covered_until
-    WINDOW per_thread AS (PARTITION BY run_id, source_id, process, priority, thread)
-),
--- Threads that each drive a device open a range each for the same step. The thread that
--- is in steps for longest has them all.
-one_each AS (
-    SELECT *
-    FROM outer_range
-    WINDOW per_pattern AS (PARTITION BY run_id, source_id, process, priority)
-    QUALIFY NOT bool_or(is_overlapping) OVER per_pattern OR dense_rank() OVER (
-        PARTITION BY run_id, source_id, process, priority
-        ORDER BY is_single, thread_ns DESC, thread
-    ) = 1
-),
-counted AS (
-    SELECT
-        *,
-        count(*) OVER (PARTITION BY run_id, source_id, process, priority) AS range_count
-    FROM one_each
-),
-chosen AS (
-    SELECT
-        *,
-        try_cast(regexp_extract(name, '(\d+)(/\d+)?\D*$', 1) AS BIGINT) AS number,
-        row_number() OVER in_order - 1 AS ordinal,
-        lead(start_ns) OVER in_order AS next_start_ns
-    FROM counted
-    WHERE range_count >= 2
-    WINDOW in_order AS (
-        PARTITION BY run_id, source_id, process, priority ORDER BY start_ns
-    )
+        p.run_id, p.source_id, p.process, l.step,
+        -- Something else went on before, e.g. a validation: the step is as long as printed.
+        CASE WHEN l.end_utc_ns - l.previous_utc_ns - l.step_ns > 2 * l.resolution_ns
+            THEN l.end_utc_ns - l.step_ns ELSE l.previous_utc_ns END
+            - f.capture_start_utc_ns AS start_ns,
+        l.end_utc_ns - f.capture_start_utc_ns AS end_ns,
+        l.resolution_ns
+    FROM process AS p
+    JOIN source_file AS f USING (run_id, source_id)
+    JOIN logged_step AS l
+        ON l.run_id = p.run_id
+        AND l.step = l.previous_step + 1
+        AND l.end_utc_ns > greatest(l.previous_utc_ns, f.capture_start_utc_ns)
+        AND coalesce(
+            l.previous_utc_ns < f.capture_start_utc_ns + f.capture_dur_ns, true
+        )
+    ANTI JOIN ranged AS r
+        ON (r.run_id, r.source_id, r.process) = (p.run_id, p.source_id, p.process)
     QUALIFY dense_rank() OVER (
-        PARTITION BY run_id, source_id, process ORDER BY priority
+        PARTITION BY p.run_id, p.source_id, p.process
+        ORDER BY
+            (l.rank = p.rank) DESC NULLS LAST, (l.host = p.host) DESC NULLS LAST,
+            l.source_id, l.framework, l.rank, l.host
     ) = 1
 ),
-numbered AS (
+trusted AS (
     SELECT
         *,
-        coalesce(number > lag(number) OVER in_order, number IS NOT NULL) AS is_rising
-    FROM chosen
-    WINDOW in_order AS (PARTITION BY run_id, source_id, process ORDER BY start_ns)
+        1 - resolution_ns / median(end_ns - start_ns) OVER (
+            PARTITION BY run_id, source_id, process
+        ) AS confidence
+    FROM logged
+    QUALIFY confidence >= threshold_of('step_log_confidence')
 )
 SELECT
-    run_id,
-    source_id,
-    process,
-    CASE WHEN bool_and(is_rising) OVER (PARTITION BY run_id, source_id, process)
-        THEN number ELSE ordinal END AS step,
-    name,
-    start_ns,
-    end_ns,
-    next_start_ns
-FROM numbered
+    run_id, source_id, process, step, name, start_ns, end_ns, next_start_ns,
+    'nvtx' AS origin, confidence
+FROM ranged
+UNION ALL
+SELECT
+    run_id, source_id, process, step, NULL, start_ns, end_ns,
+    lead(start_ns) OVER (PARTITION BY run_id, source_id, process ORDER BY start_ns),
+    'training log', confidence
+FROM trusted

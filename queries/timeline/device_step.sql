@@ -1,80 +1,34 @@
--- Training steps on each device: from NVTX ranges that name steps, projected through the
--- launches of all threads of the process; without any, from the period in which kernels
--- repeat. Steps follow each other without a hole: one begins where the work of the one
--- before ends, so that idle time belongs to the step that it delays.
+-- Training steps on each device: NVTX ranges that name steps, or lines of the training
+-- log, projected through the launches of all threads of the process; without any, the
+-- sequence in which kernels repeat. Steps follow each other without a hole: one begins
+-- where the work of the one before ends, so that idle time belongs to the step that it
+-- delays; the first where its range begins on the host, or where the device has done all
+-- before.
 -- Grain: one row per (device_key, step).
 --
 -- device_key    See traced_device.
--- step          Number of the step, as its ranges say, else counted from 0.
--- name          Text of the range; NULL when found by period.
--- begin_ns      End of the previous step; of the first step, start of its own work.
+-- step          Number of the step, as its ranges or the log say, else counted from 0.
+-- name          Text of the range; NULL without one.
+-- begin_ns      End of the previous step; of the first step, start of its range, of the
+--               idle time behind earlier work or of its own work, whichever is certain.
 -- start_ns      First start on the device of work launched in it.
 -- end_ns        Last end of work launched in it, or start of the next step's work if that
 --               is earlier.
--- host_start_ns  Start of the range on the host; NULL when found by period.
--- host_end_ns   End of the range on the host; NULL when found by period.
--- origin        nvtx or kernel period.
--- confidence    1 for ranges; of a period see kernel_period.
+-- host_start_ns  Start on the host; NULL when found by period.
+-- host_end_ns   End on the host; NULL when found by period.
+-- origin        nvtx, training log or kernel period.
+-- confidence    1 for ranges that are called steps; else see step_range, kernel_period.
 -- exclusion     Why summaries leave it out: warm-up, profiler, cut off; else NULL.
-WITH ranged AS MATERIALIZED (
-    SELECT
-        l.device_key,
-        l.run_id,
-        l.source_id,
-        l.process,
-        s.step,
-        s.name,
-        min(l.start_ns) AS start_ns,
-        max(l.end_ns) AS work_end_ns,
-        s.start_ns AS host_start_ns,
-        s.end_ns AS host_end_ns
-    FROM launched_activity AS l
-    ASOF JOIN step_range AS s
-        ON s.run_id = l.run_id
-        AND s.source_id = l.source_id
-        AND s.process = l.process
-        AND l.call_start_ns >= s.start_ns
-    WHERE l.call_start_ns < s.end_ns
-    GROUP BY ALL
-),
--- Without ranges a step's work ends where everything before the next step's first kernel
--- has ended.
-marked AS (
-    SELECT
-        a.device_key,
-        a.start_ns,
-        k.confidence,
-        a.name_id IS NOT DISTINCT FROM k.name_id AS is_mark,
-        max(a.end_ns) OVER (
-            PARTITION BY a.device_key ORDER BY a.start_ns, is_mark DESC, a.end_ns
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS covered_until,
-        max(a.end_ns) OVER (PARTITION BY a.device_key) AS last_ns
-    FROM kernel_period AS k
-    JOIN activity AS a USING (device_key)
-    WHERE k.device_key NOT IN (SELECT device_key FROM ranged)
-),
-periodic AS (
-    SELECT
-        device_key,
-        row_number() OVER in_order - 1 AS step,
-        start_ns,
-        coalesce(lead(covered_until) OVER in_order, last_ns) AS work_end_ns,
-        confidence
-    FROM marked
-    WHERE is_mark
-    WINDOW in_order AS (PARTITION BY device_key ORDER BY start_ns)
-),
-found AS (
+WITH found AS (
     SELECT
         device_key, step, name, start_ns, work_end_ns, host_start_ns, host_end_ns,
-        'nvtx' AS origin, 1.0::DOUBLE AS confidence
-    FROM ranged
+        origin, confidence
+    FROM launched_step
     UNION ALL
     SELECT
         device_key, step, NULL, start_ns, work_end_ns, NULL, NULL, 'kernel period',
         confidence
-    FROM periodic
+    FROM periodic_step
 ),
 ended AS (
     SELECT
@@ -90,12 +44,34 @@ tiled AS (
         least(work_end_ns, coalesce(next_start_ns, work_end_ns)) AS end_ns
     FROM ended
 ),
+-- What the device did before the first step; after the last it may go on.
+around AS (
+    SELECT
+        f.device_key,
+        max(a.end_ns) FILTER (a.start_ns < f.start_ns) AS before_ns,
+        max(a.end_ns) AS last_ns
+    FROM tiled AS f
+    JOIN activity AS a USING (device_key)
+    WHERE f.place = 1
+    GROUP BY f.device_key
+),
 begun AS (
     SELECT
-        *,
-        coalesce(lag(end_ns) OVER in_order, start_ns) AS begin_ns
-    FROM tiled
-    WINDOW in_order AS (PARTITION BY device_key ORDER BY place)
+        t.*,
+        r.before_ns IS NULL AND t.place = 1 AS is_at_begin,
+        r.last_ns <= t.end_ns AS is_at_end,
+        CASE
+            WHEN t.place > 1 THEN lag(t.end_ns) OVER in_order
+            -- The log may tell of a step that the capture has not seen begin.
+            WHEN k.is_aligned AND (t.origin = 'nvtx' OR r.before_ns IS NOT NULL)
+                -- Without a range, or earlier work, these are NULL and left out.
+                THEN least(t.start_ns, greatest(t.host_start_ns, r.before_ns))
+            ELSE t.start_ns
+        END AS begin_ns
+    FROM tiled AS t
+    LEFT JOIN around AS r USING (device_key)
+    LEFT JOIN clock_check AS k USING (device_key)
+    WINDOW in_order AS (PARTITION BY t.device_key ORDER BY t.place)
 ),
 timed AS MATERIALIZED (
     SELECT
@@ -158,6 +134,7 @@ SELECT
     CASE
         WHEN is_profiler THEN 'profiler'
         WHEN origin = 'kernel period' AND next_start_ns IS NULL THEN 'cut off'
+        WHEN origin = 'training log' AND (is_at_begin OR is_at_end) THEN 'cut off'
         -- Only steps at the beginning: a slow step later is a finding.
         WHEN bool_and(is_slow) OVER (
             PARTITION BY device_key ORDER BY place

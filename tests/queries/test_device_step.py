@@ -7,7 +7,12 @@ ORIGIN = "SELECT DISTINCT origin, confidence FROM device_step"
 
 
 def step(trace: Trace, number: int, host_ns: int, *work: tuple[int, int], **more: object) -> None:
-    """A step of 100 ns on the host, in which work is launched, a call every 10 ns."""
+    """A step of 100 ns on the host, in which work is launched, a call every 10 ns. Devices are
+    busy until the first one's work."""
+    if work and not trace.launch_count:
+        start_ns = min(work)[0]
+        for device_id in (0, 1):
+            trace.kernel(start_ns - 1, start_ns, "earlier", device_id=device_id)
     trace.range(host_ns, host_ns + 100, f"step {number}")
     for place, interval in enumerate(work):
         call_ns = host_ns + 10 * place
@@ -16,6 +21,7 @@ def step(trace: Trace, number: int, host_ns: int, *work: tuple[int, int], **more
 
 def periodic(trace: Trace, *starts: int, **more: int) -> None:
     """Two kernels that begin a step, without any range: 5 ns each, 10 ns apart."""
+    trace.threshold("step_period_kernel_count", 2)
     for start_ns in starts:
         trace.kernel(start_ns, start_ns + 5, "one", **more)
         trace.kernel(start_ns + 10, start_ns + 15, "other", **more)
@@ -45,7 +51,7 @@ def test_work_of_all_threads_counts(trace: Trace) -> None:
         at = 1_000 * (number + 1)
         trace.launch((100 * number + 10, 100 * number + 12), (at, at + 10), thread=1)
         trace.launch((100 * number + 50, 100 * number + 52), (at + 20, at + 90), thread=2)
-    assert trace.ask(STEPS) == [(0, 1_000, 1_000, 1_090), (1, 1_090, 2_000, 2_090)]
+    assert trace.ask(STEPS) == [(0, 0, 1_000, 1_090), (1, 1_090, 2_000, 2_090)]
 
 
 def test_a_call_at_the_end_of_a_step_belongs_to_the_next(trace: Trace) -> None:
@@ -66,7 +72,38 @@ def test_work_before_the_first_and_after_the_last_step_is_in_none(trace: Trace) 
     step(trace, 0, 100, (1_000, 1_010))
     step(trace, 1, 200, (1_020, 1_030))
     trace.launch((400, 401), (1_100, 1_200))
-    assert trace.ask(STEPS) == [(0, 1_000, 1_000, 1_010), (1, 1_010, 1_020, 1_030)]
+    assert trace.ask(STEPS) == [(0, 600, 1_000, 1_010), (1, 1_010, 1_020, 1_030)]
+
+
+# -- where the first begins ----------------------------------------------------------------
+
+
+def test_the_first_step_begins_with_its_range_where_the_device_waits_for_it(trace: Trace) -> None:
+    trace.range(0, 600, "step 0")
+    trace.launch((500, 505), (510, 600))
+    trace.range(600, 700, "step 1")
+    trace.launch((610, 615), (620, 700))
+    assert trace.ask(STEPS) == [(0, 0, 510, 600), (1, 600, 620, 700)]
+
+
+@pytest.mark.parametrize(("earlier_end_ns", "begin_ns"), [(-50, 0), (300, 300), (520, 510)])
+def test_but_not_before_earlier_work_is_done(
+    trace: Trace, earlier_end_ns: int, begin_ns: int
+) -> None:
+    trace.kernel(-100, earlier_end_ns, stream_id=8)
+    trace.range(0, 600, "step 0")
+    trace.launch((500, 505), (510, 600))
+    trace.range(600, 700, "step 1")
+    trace.launch((610, 615), (620, 700))
+    assert trace.ask(STEPS)[0] == (0, begin_ns, 510, 600)
+
+
+def test_with_clocks_that_disagree_it_begins_with_its_work(trace: Trace) -> None:
+    for number, at in enumerate((0, 1_000_000)):
+        trace.range(at, at + 900_000, f"step {number}")
+        trace.launch((at, at + 10), (at + 500_000, at + 800_000))
+        trace.call(at + 20, at + 600_000, "cudaDeviceSynchronize", correlation_id=at)
+    assert trace.ask(STEPS)[0] == (0, 500_000, 500_000, 800_000)
 
 
 def test_a_step_without_work_on_the_device_is_none(trace: Trace) -> None:
@@ -118,10 +155,10 @@ def test_without_ranges_kernels_that_return_mark_the_steps(trace: Trace) -> None
     periodic(trace, 0, 100, 200, 300)
     trace.kernel(130, 150, "once")
     assert trace.ask("FROM device_step ORDER BY step") == [
-        (1, 0, None, 0, 0, 15, None, None, "kernel period", 8 / 9, None),
-        (1, 1, None, 15, 100, 150, None, None, "kernel period", 8 / 9, None),
-        (1, 2, None, 150, 200, 215, None, None, "kernel period", 8 / 9, None),
-        (1, 3, None, 215, 300, 315, None, None, "kernel period", 8 / 9, "cut off"),
+        (1, 0, None, 0, 0, 15, None, None, "kernel period", pytest.approx(8 / 9 * 3 / 4), None),
+        (1, 1, None, 15, 100, 150, None, None, "kernel period", pytest.approx(8 / 9 * 3 / 4), None),
+        (1, 2, None, 150, 200, 215, None, None, "kernel period", pytest.approx(8 / 9 * 3 / 4), None),
+        (1, 3, None, 215, 300, 315, None, None, "kernel period", pytest.approx(8 / 9 * 3 / 4), "cut off"),
     ]
 
 
@@ -161,7 +198,7 @@ def test_ranges_in_which_nothing_was_launched_leave_it_to_the_period(trace: Trac
     periodic(trace, 0, 100, 200, 300)
     step(trace, 0, -1_000)
     step(trace, 1, -900)
-    assert trace.ask(ORIGIN) == [("kernel period", 1)]
+    assert trace.ask(ORIGIN) == [("kernel period", 0.75)]
 
 
 def test_neither_ranges_nor_a_period(trace: Trace) -> None:
@@ -230,8 +267,31 @@ def test_the_profiler_in_another_process_does_not_matter(trace: Trace) -> None:
 def test_the_profiler_counts_before_warm_up_and_cut_off(trace: Trace) -> None:
     periodic(trace, -80, 100, 200, 300)
     trace.kernel(-80, 100, "compiled")
-    trace.threshold("step_period_spread", 1)
     assert trace.ask(EXCLUDED) == [("warm-up",), (None,), (None,), ("cut off",)]
     trace.overhead(-80, 0)
     trace.overhead(300, 315)
     assert trace.ask(EXCLUDED) == [("profiler",), (None,), (None,), ("profiler",)]
+
+
+# -- from the training log -----------------------------------------------------------------
+
+
+def test_steps_of_a_log_are_projected_and_its_ends_cut_off(trace: Trace) -> None:
+    second = 1_000_000_000
+    file = {"path": "x", "size_bytes": 1, "row_count": 1, "status": "complete"}
+    for source_id in ("a", "log"):
+        trace.insert("source_file", **{**file, "source_id": source_id, "capture_start_utc_ns": 0})
+    for number in range(4):
+        row = {"source_id": "log", "framework": "megatron", "kind": "step", "attempt": 1}
+        row |= {"line": number, "step": number, "ts_ns": 10 * number * second}
+        trace.insert("training_step", **row)
+        at = (10 * number + 2) * second
+        trace.launch((at, at + 10), (at + second, at + 2 * second))
+    assert trace.ask(STEPS) == [
+        (1, 3 * second, 3 * second, 4 * second),
+        (2, 4 * second, 13 * second, 14 * second),
+        (3, 14 * second, 23 * second, 24 * second),
+    ]
+    assert trace.ask(ORIGIN) == [("training log", 0.9)]
+    # Work before the first and after the last says that the capture saw them whole.
+    assert trace.ask(EXCLUDED) == [("cut off",), (None,), (None,)]

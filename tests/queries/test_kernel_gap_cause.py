@@ -70,15 +70,22 @@ def test_a_gap_delays_the_step_whose_work_ends_it(trace: Trace) -> None:
 
 
 def test_gaps_before_the_first_and_after_the_last_step_are_outside(trace: Trace) -> None:
-    trace.kernel(-50_000, -40_000)
+    trace.kernel(-1_050_000, -1_040_000)
     steps(trace, (0, 1_000), (2_000, 3_000))
     trace.kernel(20_000, 21_000)
     trace.kernel(22_000, 23_000)
+    # The first step begins with its range, at -1 000 000: in the middle of a gap.
     assert trace.ask(CAUSES) == [
-        (None, "dependency", 1, 40_000),
+        (None, "other_host", 1, 40_000),
         (None, "short_gap", 1, 1_000),
         (None, "unknown", 1, 17_000),
+        (0, "dependency", 1, 999_999),
+        (0, "launch_call", 1, 1),
         (1, "short_gap", 1, 1_000),
+    ]
+    assert trace.ask("SELECT step, idle_ns FROM step_time ORDER BY step") == [
+        (0, 1_000_000),
+        (1, 1_000),
     ]
 
 

@@ -1,112 +1,117 @@
+import pytest
 from rows import Trace
 
-FOUND = "SELECT step_count, period_ns, name_count, confidence FROM kernel_period"
-MARK = "SELECT name FROM kernel_period JOIN classified_kernel_name USING (name_id)"
+FOUND = "SELECT step_count, period_ns, name_count, round(confidence, 3) FROM kernel_period"
+MARK = "SELECT name, starts_ns FROM kernel_period JOIN classified_kernel_name USING (name_id)"
+
+STEP = ("embedding", "norm", "gemm", "loss", "adam")
 
 
-def steps(trace: Trace, count: int, period_ns: int, *names: str, **more: int) -> None:
+def steps(trace: Trace, starts: list[int], *names: str, **more: int) -> None:
     """Each name once a step, 10 ns apart."""
-    for step in range(count):
+    for start in starts:
         for place, name in enumerate(names):
-            start_ns = step * period_ns + 10 * place
+            start_ns = start + 10 * place
             trace.kernel(start_ns, start_ns + 5, name, **more)
 
 
-def test_kernels_that_return_together(trace: Trace) -> None:
-    steps(trace, 5, 1_000, "embedding", "loss", "adam")
-    assert trace.ask(FOUND) == [(5, 1_000, 3, 1)]
-    assert trace.ask(MARK) == [("embedding",)]
-    assert trace.ask("SELECT device_key FROM kernel_period") == [(1,)]
+def every(period_ns: int, count: int) -> list[int]:
+    return [period_ns * step for step in range(count)]
 
 
-def test_each_device_has_its_own_period(trace: Trace) -> None:
-    steps(trace, 5, 1_000, "one", "other", device_id=0)
-    steps(trace, 4, 2_000, "one", "other", device_id=1)
-    assert trace.ask("SELECT device_key, step_count FROM kernel_period ORDER BY ALL") == [
-        (1, 5),
-        (2, 4),
-    ]
+def test_kernels_that_return_in_one_order(trace: Trace) -> None:
+    steps(trace, every(1_000, 5), *STEP)
+    assert trace.ask(FOUND) == [(5, 1_000, 5, 0.8)]
+    assert trace.ask(MARK) == [("embedding", every(1_000, 5))]
 
 
-def test_fewer_than_four_steps_are_not_believed(trace: Trace) -> None:
-    steps(trace, 3, 1_000, "one", "other")
+@pytest.mark.parametrize(("count", "confidence"), [(3, 0.667), (4, 0.75), (50, 0.98)])
+def test_few_steps_are_less_certain(trace: Trace, count: int, confidence: float) -> None:
+    steps(trace, every(1_000, count), *STEP)
+    assert trace.ask(FOUND) == [(count, 1_000, 5, confidence)]
+
+
+def test_two_steps_are_not_believed(trace: Trace) -> None:
+    steps(trace, every(1_000, 2), *STEP)
     assert trace.ask(FOUND) == []
 
 
-def test_one_name_alone_is_no_step(trace: Trace) -> None:
-    steps(trace, 9, 1_000, "one")
+def test_time_between_them_does_not_matter(trace: Trace) -> None:
+    steps(trace, [0, 100, 9_000, 9_100, 50_000, 50_100], *STEP)  # a straggler waits now and then
+    assert trace.ask(FOUND) == [(6, 100, 5, 0.833)]
+
+
+def test_each_device_has_its_own_sequence(trace: Trace) -> None:
+    steps(trace, every(1_000, 5), *STEP, device_id=0)
+    steps(trace, every(2_000, 4), *STEP, device_id=1)
+    found = trace.ask("SELECT device_key, step_count FROM kernel_period ORDER BY ALL")
+    assert found == [(1, 5), (2, 4)]
+
+
+def test_one_name_alone_or_a_short_loop_is_no_step(trace: Trace) -> None:
+    steps(trace, every(1_000, 40), "one", device_id=0)
+    steps(trace, every(1_000, 40), "sgemm", "softmax", device_id=1)
     assert trace.ask(FOUND) == []
 
 
-def test_distances_that_differ_by_more_than_a_fifth_are_no_period(trace: Trace) -> None:
-    for name in ("one", "other"):
-        for start_ns in (0, 1_000, 2_300, 3_300, 4_600, 5_600):
-            trace.kernel(start_ns, start_ns + 5, name)
+def test_layers_lie_in_steps(trace: Trace) -> None:
+    for start in every(10_000, 5):
+        steps(trace, [start], "embedding")
+        steps(trace, [start + 100 * layer for layer in range(1, 13)], "norm", "gemm", "gelu")
+        steps(trace, [start + 2_000], "loss", "adam")
+    assert trace.ask(FOUND) == [(5, 10_000, 3, 0.8)]
+
+
+def test_micro_batches_lie_in_the_step_of_the_optimizer(trace: Trace) -> None:
+    for start in every(10_000, 6):
+        steps(trace, [start + 1_000 * micro for micro in range(4)], *STEP[:4], "backward")
+        steps(trace, [start + 5_000], "multi_tensor_apply_kernel<adam>")
+    assert trace.ask(FOUND) == [(6, 10_000, 1, 0.701)]  # the first micro-batches precede it
+
+
+def test_a_kernel_every_tenth_step_makes_no_longer_steps(trace: Trace) -> None:
+    steps(trace, every(1_000, 40), *[f"kernel {n}" for n in range(60)])
+    steps(trace, [900 + at for at in every(10_000, 4)], "loss for the log")
+    assert trace.ask(FOUND)[0][0] == 40
+
+
+def test_what_a_warm_up_runs_in_addition_does_not_matter(trace: Trace) -> None:
+    for number in range(7):
+        trace.kernel(-100 + number, -100 + number, "initialise")
+        trace.kernel(50 + 100 * number, 51 + 100 * number, "gemm")  # tried out
+    steps(trace, every(1_000, 8), *STEP)
+    assert trace.ask("SELECT step_count FROM kernel_period") == [(8,)]
+
+
+def test_one_name_in_several_shapes_marks_a_step_by_a_shape(trace: Trace) -> None:
+    for start in every(1_000, 4):
+        for place in range(6):
+            at = start + 10 * place
+            trace.kernel(at, at + 5, "gemm" if place % 2 else "gelu", grid_x=place)
+    assert trace.ask(FOUND) == [(4, 1_000, 2, 0.75)]
+
+
+def test_kernels_without_order_have_no_period(trace: Trace) -> None:
+    for place in range(300):
+        at = 10 * place
+        trace.kernel(at, at + 5, f"kernel {place * place * 7 % 11 * place % 13}")
     assert trace.ask(FOUND) == []
-    trace.threshold("step_period_spread", 0.5)
-    assert trace.ask(FOUND) == [(6, 1_000, 2, 1)]
-
-
-def test_kernels_of_layers_count_towards_the_confidence(trace: Trace) -> None:
-    steps(trace, 4, 1_000, "one", "other", *["layer"] * 3)
-    trace.kernel(50, 60, "once")
-    # 8 of the two, 12 = 3 * 4 of the layers, of 21.
-    assert trace.ask(FOUND) == [(4, 1_000, 2, 20 / 21)]
-
-
-def test_most_of_the_work_must_follow_the_period(trace: Trace) -> None:
-    steps(trace, 4, 1_000, "one", "other")
-    for place in range(9):
-        trace.kernel(40 + 7 * place**3, 50 + 7 * place**3, "now and then")
-    assert trace.ask(FOUND) == []  # 8 of 17
-    trace.threshold("step_period_confidence", 0.4)
-    assert trace.ask(FOUND) == [(4, 1_000, 2, 8 / 17)]
-
-
-def test_the_steps_must_fill_half_of_the_capture(trace: Trace) -> None:
-    steps(trace, 5, 1_000, "one", "other")
-    trace.kernel(-5_000, -4_990, "rare")
-    trace.kernel(5_000, 5_010, "rare")  # 4 us of 10 us
-    assert trace.ask(FOUND) == []
-
-
-def test_most_names_decide_and_of_as_many_the_fewest_steps(trace: Trace) -> None:
-    steps(trace, 8, 1_000, "one", "other")
-    steps(trace, 4, 2_000, "every second", "every second too")
-    assert trace.ask(FOUND) == [(4, 2_000, 2, 1)]
-    steps(trace, 8, 1_000, "a third")
-    assert trace.ask(FOUND) == [(8, 1_000, 3, 24 / 32)]
-
-
-def test_bursts_of_layers_do_not_hide_the_steps(trace: Trace) -> None:
-    # Three names that return every 10 ns, twelve times, then wait for the next step.
-    for step in range(5):
-        for name in ("embedding", "loss"):
-            trace.kernel(1_000 * step, 1_000 * step + 5, name)
-        for layer in range(12):
-            for name in ("norm", "gemm", "gelu"):
-                start_ns = 1_000 * step + 100 + 10 * layer
-                trace.kernel(start_ns, start_ns + 5, name)
-    assert trace.ask(FOUND) == [(5, 1_000, 2, 1)]
 
 
 def test_kernels_that_all_start_at_once_have_no_period(trace: Trace) -> None:
-    for name in ("one", "other"):
+    for name in STEP:
         for stream_id in range(5):
             trace.kernel(0, 10, name, stream_id=stream_id)
     assert trace.ask(FOUND) == []
 
 
 def test_only_kernels_count(trace: Trace) -> None:
-    for start_ns in range(0, 5_000, 1_000):
+    for start_ns in every(1_000, 5):
         trace.copy(start_ns, start_ns + 5)
-        trace.set(start_ns, start_ns + 5)
         trace.graph(start_ns, start_ns + 5)
     assert trace.ask(FOUND) == []
 
 
-def test_negative_times(trace: Trace) -> None:
-    for step in range(-4, 1):
-        for name in ("one", "other"):
-            trace.kernel(1_000 * step, 1_000 * step + 5, name)
-    assert trace.ask(FOUND) == [(5, 1_000, 2, 1)]
+def test_the_order_of_rows_does_not_matter(trace: Trace) -> None:
+    steps(trace, every(1_000, 5)[::-1], *STEP[::-1])
+    assert trace.ask(FOUND) == [(5, 1_000, 5, 0.8)]

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from rows import Trace
 
@@ -247,3 +249,62 @@ def test_an_own_pattern_that_matches_nothing_leaves_no_steps(trace: Trace) -> No
     trace.description("steps.pattern", "nothing")
     ranges(trace, "step 1", "step 2")
     assert trace.ask(NAMES) == []
+
+
+# -- from the training log -----------------------------------------------------------------
+
+SECOND = 1_000_000_000
+LOGGED = "SELECT step, start_ns, end_ns, origin, confidence FROM step_range ORDER BY ALL"
+
+
+def log(trace: Trace, *times: float, zero: str = "capture_start_utc_ns", **more: Any) -> None:
+    """Lines of steps from 10, at these seconds of a log that began with the capture."""
+    file = {"path": "x", "size_bytes": 1, "row_count": 1, "status": "complete"}
+    trace.insert("source_file", **{**file, "source_id": "log", zero: 5 * SECOND})
+    trace.process()
+    trace.insert("source_file", **{**file, "source_id": "a", "capture_start_utc_ns": 5 * SECOND})
+    for number, at in enumerate(times):
+        row = {"source_id": "log", "framework": "megatron", "kind": "step", "attempt": 1}
+        row |= {"line": number, "step": 10 + number, "ts_ns": int(at * SECOND)}
+        trace.insert("training_step", **{**row, **more})
+
+
+def test_without_ranges_the_log_s_lines_are_steps(trace: Trace) -> None:
+    log(trace, 1, 11, 21)
+    assert trace.ask(LOGGED) == [
+        (11, SECOND, 11 * SECOND, "training log", 0.9),
+        (12, 11 * SECOND, 21 * SECOND, "training log", 0.9),
+    ]
+
+
+def test_ranges_count_before_the_log(trace: Trace) -> None:
+    log(trace, 1, 11, 21)
+    ranges(trace, "step 1", "step 2")
+    assert trace.ask("SELECT DISTINCT origin FROM step_range") == [("nvtx",)]
+
+
+def test_what_a_line_is_longer_than_the_step_is_something_else(trace: Trace) -> None:
+    log(trace, 1, 11, 41, step_ns=10 * SECOND)  # a validation
+    assert [row[1:3] for row in trace.ask(LOGGED)] == [
+        (SECOND, 11 * SECOND),
+        (31 * SECOND, 41 * SECOND),
+    ]
+
+
+def test_a_clock_that_does_not_resolve_steps_marks_none(trace: Trace) -> None:
+    log(trace, 1, 2, 3)
+    assert trace.ask(LOGGED) == []
+
+
+def test_a_clock_without_a_zone_cannot_be_joined(trace: Trace) -> None:
+    log(trace, 1, 11, 21, zero="capture_start_local_ns")
+    assert trace.ask(LOGGED) == []
+    trace.description("telemetry.utc_offset", "+00:00")
+    assert len(trace.ask(LOGGED)) == 2
+
+
+def test_a_line_about_several_steps_tells_no_begin(trace: Trace) -> None:
+    log(trace, 1, 11)
+    row = {"source_id": "log", "framework": "megatron", "kind": "step", "attempt": 1}
+    trace.insert("training_step", line=9, step=21, ts_ns=111 * SECOND, **row)
+    assert [row[0] for row in trace.ask(LOGGED)] == [11]

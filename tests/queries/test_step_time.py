@@ -5,8 +5,12 @@ from rows import Trace
 
 
 def step(trace: Trace, number: int, *work: tuple[str, int, int], **more: Any) -> None:
-    """A step that launches this work: a kernel's name or copy, set or graph, start and end."""
+    """A step that launches this work: a kernel's name or copy, set or graph, start and end.
+    The device is busy until the first one's work."""
     host_ns = 100 * number - 10_000
+    if work and not trace.launch_count:
+        start_ns = min(start_ns for _, start_ns, _ in work)
+        trace.kernel(start_ns - 1, start_ns, "earlier", **more)
     trace.range(host_ns, host_ns + 100, f"step {number}")
     make = {"copy": trace.copy, "set": trace.set, "graph": trace.graph}
     for name, start_ns, end_ns in work:
@@ -59,6 +63,10 @@ def test_the_split_of_a_step(trace: Trace) -> None:
         "communication_share": 0.3,
         "exposed_communication_share": 0.2,
         "idle_share": 0.125,
+        "tokens": None,
+        "tokens_per_s": None,
+        "tokens_source": None,
+        "reason": None,
         "source_id": "a",
     }
 
@@ -152,20 +160,22 @@ def test_a_step_of_no_length_has_no_shares(trace: Trace) -> None:
 
 
 def test_steps_by_period_say_so(trace: Trace) -> None:
+    trace.threshold("step_period_kernel_count", 2)
     for start_ns in (0, 100, 200, 300):
         trace.kernel(start_ns, start_ns + 10, "one")
         trace.kernel(start_ns + 10, start_ns + 20, "other")
     assert times(trace, "step", "name", "origin", "confidence", "exclusion", "step_ns") == [
-        (0, None, "kernel period", 1, None, 20),
-        (1, None, "kernel period", 1, None, 100),
-        (2, None, "kernel period", 1, None, 100),
-        (3, None, "kernel period", 1, "cut off", 100),
+        (0, None, "kernel period", 0.75, None, 20),
+        (1, None, "kernel period", 0.75, None, 100),
+        (2, None, "kernel period", 0.75, None, 100),
+        (3, None, "kernel period", 0.75, "cut off", 100),
     ]
 
 
 def test_devices_of_a_process_are_rows_of_their_own(trace: Trace) -> None:
     step(trace, 0, ("gemm", 0, 10))
     step(trace, 1, ("gemm", 20, 30))
+    trace.kernel(-1, 0, device_id=1)
     trace.launch((-9_990, -9_980), (0, 10), device_id=1)
     trace.launch((-9_890, -9_880), (20, 31), device_id=1)
     assert times(trace, "device_id", "step", "step_ns") == [
@@ -184,3 +194,59 @@ def test_another_process_on_the_same_gpu_is_not_in_the_step(trace: Trace, proces
     step(trace, 1, ("gemm", 30, 40))
     trace.kernel(10, 30, process=process)
     assert times(trace, "idle_ns") == ([(0,), (0,)] if process == 1 else [(0,), (20,)])
+
+
+# -- tokens, and logs ----------------------------------------------------------------------
+
+
+def log(trace: Trace, *lines: tuple[int, int], **more: Any) -> None:
+    """Lines of a log: number of the step and its time, with batches of 4."""
+    for number, (at, step_ns) in enumerate(lines):
+        row = {"source_id": "log", "framework": "megatron", "kind": "step", "attempt": 1}
+        row |= {"line": number, "step": at, "step_ns": step_ns, "global_batch_size": 4}
+        trace.insert("training_step", **{**row, **more})
+
+
+TOKENS = ("step", "step_ns", "tokens", "tokens_per_s", "tokens_source")
+
+
+def test_tokens_of_a_step_by_the_log_s_line_of_the_same_number(trace: Trace) -> None:
+    trace.description("model.sequence_length", "100", value_number=100)
+    log(trace, (1, 99))
+    step(trace, 0, ("gemm", 0, 10))
+    step(trace, 1, ("gemm", 10, 50))
+    assert times(trace, *TOKENS) == [
+        (0, 10, None, None, None),
+        (1, 40, 400, 1e10, "training log"),
+    ]
+
+
+def test_tokens_by_batch_and_sequence_length(trace: Trace) -> None:
+    trace.description("model.sequence_length", "100", value_number=100)
+    trace.description("training.global_batch_size", "8", value_number=8)
+    step(trace, 0, ("gemm", 0, 10))
+    step(trace, 1, ("gemm", 10, 50))
+    assert times(trace, *TOKENS) == [
+        (0, 10, 800, 8e10, "run_fact"),
+        (1, 40, 800, 2e10, "run_fact"),
+    ]
+
+
+def test_a_run_with_logs_only(trace: Trace) -> None:
+    trace.description("model.sequence_length", "100", value_number=100)
+    log(trace, (5, 1_000), (6, 200), printed_rank=7)
+    log(trace, (6, 400), attempt=2, printed_rank=7)
+    columns = (*TOKENS, "rank", "origin", "exclusion", "idle_ns", "reason")
+    why = "the run has no GPU trace"
+    assert times(trace, *columns) == [
+        (5, 1_000, 400, 4e8, "training log", 7, "training log", "warm-up", None, why),
+        (6, 400, 400, 1e9, "training log", 7, "training log", "warm-up", None, why),
+    ]
+
+
+def test_a_log_beside_a_gpu_trace_without_steps_says_why_it_does_not_help(trace: Trace) -> None:
+    trace.kernel(0, 10)
+    log(trace, (5, 1_000))
+    assert times(trace, "step", "reason") == [
+        (5, "the log has no time in UTC: telemetry.utc_offset in run.toml")
+    ]
