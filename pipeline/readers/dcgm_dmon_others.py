@@ -9,6 +9,7 @@ from pipeline.readers import dcgm_dmon_lines as dmon
 from pipeline.readers.foreign_lines import Strays, begins_other, is_of_other
 from pipeline.readers.text import Skipped
 
+_FEWEST_IN_PLACE = 3
 _ENTITY_LIKE = re.compile(r"\s*(?:GPU|LINK|Switch|CPU|vGPU)\b")
 
 
@@ -73,7 +74,8 @@ def _looks_like_row(line: str, layout: dmon.Layout, is_over: bool) -> bool:
             for start in layout.starts
             if line[start - 1 : start].isspace() and line[start : start + 1].strip()
         )
-        if in_place == len(layout.starts):
+        # Few numbers may stand in place by chance, where another format is known to be.
+        if in_place == len(layout.starts) and (not is_over or in_place >= _FEWEST_IN_PLACE):
             return True
     if is_over or layout.is_bare:
         return False

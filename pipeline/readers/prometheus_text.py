@@ -289,9 +289,9 @@ class _Scrapes:
         for issue in issues:
             self.recording.report(issue)
         if not self.labels.series.row_count and not self.labels.are_absent(self.skipped):
-            self.recording.refusal = self.skipped.refusal(
-                "no sample of a GPU in it can be used", "check what dcgm-exporter was asked for"
-            )
+            way_out = _WAY_OUT if self.skipped.count else "check what dcgm-exporter was asked for"
+            nothing = "no sample of a GPU in it can be used"
+            self.recording.refusal = self.skipped.refusal(nothing, way_out)
 
 
 def _is_of_gpus(line: bytes) -> bool:

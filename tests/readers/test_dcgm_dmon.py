@@ -178,6 +178,7 @@ def test_the_table_ends_where_another_format_begins(tmp_path: Path) -> None:
         "# gpu    pwr\n# Idx      W\n    0     12\n",
         "timestamp, index, power.draw [W]\n2026/07/14 08:12:53.353, 0, 12.5 W\n",
         "#  size count type\n  8 2 float sum -1 5.1 0.0\n",
+        "GPU 0: NVIDIA H200 (UUID: GPU-1f)\n\t Link 0: 26.562 GB/s\n",
         " iteration 1/ 100 | elapsed time per iteration (ms): 12.5 |\n",
     )
     for other in others:
