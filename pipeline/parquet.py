@@ -29,6 +29,9 @@ _NO_DICTIONARY = frozenset(
         ("kernel_metric", "value"),
     )
 )
+# Tables of so many rows that statistics cost more than they spare: those of columns that
+# queries filter by, or join by.
+_STATISTICS = {"kernel_metric": ["kernel_id", "metric"]}
 
 
 def write_parquet(file: Path, table: str, batches: Iterable[pa.RecordBatch]) -> int:
@@ -58,6 +61,7 @@ def write_parquet(file: Path, table: str, batches: Iterable[pa.RecordBatch]) -> 
                     compression_level=1,
                     use_dictionary=dictionary or False,
                     column_encoding=delta or None,
+                    write_statistics=_STATISTICS.get(table, True),
                     # Statistics of dictionary columns are taken once per batch of values.
                     write_batch_size=_ROWS_PER_VALUE_BATCH,
                     store_schema=False,

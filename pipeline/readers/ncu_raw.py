@@ -104,7 +104,8 @@ class RawPage:
         texts: list[pa.Array] = []
         if order:
             read = pa.concat_arrays([columns[at] for at in order]).to_numpy(zero_copy_only=False)
-            values.append(np.where(np.isfinite(read), read, np.nan))
+            is_finite = np.isfinite(read)
+            values.append(read if is_finite.all() else np.where(is_finite, read, np.nan))
             texts.append(pa.nulls(len(read), pa.string()))
             self._tally.valued += len(read)
             chosen = [at for at in chosen if not pa.types.is_floating(columns[at].type)]
@@ -126,9 +127,10 @@ class RawPage:
             order += rest
             values.append(parsed.values)
             texts.append(parsed.texts)
+        joined = np.concatenate(values or [np.zeros(0)]) if len(values) != 1 else values[0]
         if order:
-            self._learn_launch(ids, order, values)
-        return self._columns(ids, np.array(order, np.int64), values, texts), order
+            self._learn_launch(ids, order, joined)
+        return self._columns(ids, np.array(order, np.int64), joined, texts), order
 
     def _quick(
         self, columns: list[pa.Array], chosen: list[int], power: int
@@ -143,7 +145,7 @@ class RawPage:
         return own, values
 
     def _columns(
-        self, ids: np.ndarray, order: np.ndarray, values: list[np.ndarray], texts: list[pa.Array]
+        self, ids: np.ndarray, order: np.ndarray, values: np.ndarray, texts: list[pa.Array]
     ) -> Columns:
         count = len(ids)
 
@@ -154,12 +156,11 @@ class RawPage:
                 for name, codes in self._spread.items()
             },
             is_assumed=np.repeat(self._assumed[order], count),
-            values=np.concatenate(values) if values else np.zeros(0),
+            values=values,
             texts=pa.concat_arrays(texts) if texts else pa.nulls(0, pa.string()),
         )
 
-    def _learn_launch(self, ids: np.ndarray, order: list[int], values: list[np.ndarray]) -> None:
-        joined = np.concatenate(values)
+    def _learn_launch(self, ids: np.ndarray, order: list[int], joined: np.ndarray) -> None:
         # The columns of a table are the same for all its kernels.
         known = dict(self._kernels.rows[int(ids[0])])
         for place, at in enumerate(order):

@@ -20,6 +20,8 @@ MILLI_NS, SECOND_NS = 10**6, 10**9
 # What is written between a number's end and the next; thousands may be set off by commas.
 NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d{1,30})(?:\.\d{0,30})?(?:[eE][-+]?\d{1,3})?"
 _NUMBER = re.compile(NUMBER)
+_SHORT = re.compile(r"(\d{1,9})(?:\.(\d{1,6}))?", re.ASCII)
+_PLAIN = re.compile(r"[-+]?\d{1,30}(?:\.\d{0,30})?(?:[eE][-+]?\d{1,2})?", re.ASCII)
 _NOT_FINITE = re.compile(r"[-+]?(?:nan|inf(?:inity)?)", re.IGNORECASE)
 _TIME = re.compile(
     r"(?<!\d)(\d{4})(-?)(\d\d)\2(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?"
@@ -95,6 +97,12 @@ def decimal(text: str) -> Decimal | None:
 
 def scaled(text: str, unit: int = 1) -> int:
     """A number in a multiple of its base unit as a whole number of it, within 64 bits."""
+    if plain := _SHORT.fullmatch(text):
+        # Exactly: digits of the part times the unit, which is a multiple of what they are of.
+        part = plain[2] or ""
+        own: int = 10 ** len(part)
+        if unit % own == 0:
+            return (int(plain[1]) * own + int(part or 0)) * (unit // own)
     value = decimal(text)
     if value is None:
         raise Unreadable("no number where one is expected")
@@ -113,6 +121,8 @@ def duration(text: str, unit: int) -> int:
 
 def count(text: str) -> int:
     """A number of things, which may be written as ``6023.0`` or ``2e+3``."""
+    if len(text) < 19 and text.isascii() and text.isdigit():
+        return int(text)
     value = decimal(text)
     if value is None or value < 0 or value != value.to_integral_value():
         raise Unreadable("no count where one is expected")
@@ -121,6 +131,8 @@ def count(text: str) -> int:
 
 def ratio(text: str, unit: float = 1.0) -> float | None:
     """A number in its base unit; None where it is not finite."""
+    if unit == 1.0 and _PLAIN.fullmatch(text):
+        return float(text)
     value = decimal(text)
     if value is not None and abs(value) < Decimal("1e300"):
         # One rounding only: 41.19 % is 0.4119, not 41.19 * 0.01.

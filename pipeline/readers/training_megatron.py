@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import lru_cache
 
 from pipeline.readers.training_entry import (
     GIBI,
@@ -200,6 +201,13 @@ def _is_known(name: str) -> bool:
     return name in _KNOWN or name.startswith(ELAPSED)
 
 
+@lru_cache(4096)
+def _named(printed: str) -> tuple[str, bool]:
+    """A key in lower case, and whether it is known: the same few in each line."""
+    name = " ".join(printed.split()).lower()
+    return name, _is_known(name)
+
+
 def _without_role(text: str) -> str:
     role = _ROLE.match(text.lstrip())
     return text.lstrip()[role.end() :] if role else text
@@ -214,16 +222,13 @@ def _fields(text: str) -> dict[str, str]:
     """Keys in lower case and their values; what is not closed by a bar is no value."""
     fields: dict[str, str] = {}
     for part in text.split("|")[:-1]:
-        name, colon, value = part.partition(":")
+        printed, colon, value = part.partition(":")
         if not colon:  # 2019: learning rate 1.500E-04
-            name, _, value = part.rstrip().rpartition(" ")
-        name, value = " ".join(name.split()).lower(), value.strip()
-        if _is_known(name):
-            if name in fields:
-                raise Unreadable("a step that says a thing twice")
-            fields[name] = value
-        else:
-            fields.setdefault(name, value)
+            printed, _, value = part.rstrip().rpartition(" ")
+        name, is_known = _named(printed)
+        if is_known and name in fields:
+            raise Unreadable("a step that says a thing twice")
+        fields.setdefault(name, value.strip())
     return fields
 
 
