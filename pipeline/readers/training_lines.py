@@ -63,9 +63,11 @@ def lines_with(path: Path, needles: Sequence[bytes]) -> Iterator[Line]:
         yield from _found(text, cut, number, needles)
         number += text.count(b"\n", 0, cut)
         held = text[cut:]
+    # A line that breaks off at the end of the file does not follow any: its last word may be cut.
+    whole = held[: held.rfind(b"\n", 0, len(held) - 1) + 1] if is_torn else held
     for line in _found(held, len(held), number, needles):
         last = is_torn and line.rest_at >= len(held)
-        yield replace(line, is_torn=last)
+        yield replace(line, is_torn=last, rest=whole)
 
 
 def lines_with_in(text: bytes, needles: Sequence[bytes]) -> Iterator[Line]:

@@ -872,3 +872,9 @@ def test_a_step_over_several_lines_is_not_reported_as_one_without_a_number(read:
     )
     assert log.columns("step", "step_ns") == [(5, 250_000_000)]
     assert log.issues == {}
+
+
+def test_a_value_cut_at_the_end_of_the_file_is_none_of_the_step_above_it(tmp_path: Path) -> None:
+    path = tmp_path / "job.log"
+    path.write_text("[step=2/9]\n    throughput/total_tokens=64\n    train/CrossEntropyLoss=1")
+    assert Log(path).columns("consumed_token_count", "loss") == [(64, None)]
