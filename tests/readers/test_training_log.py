@@ -766,7 +766,7 @@ class TestPublished:
         own = [row for row in log.steps if row["kind"] == "step"]
         assert [(row["step"], row["step_ns"]) for row in own] == expected
         for row, line in zip(own, losses, strict=True):
-            loss = re.search(r"lm loss: ([\d.E+-]+)", line)
+            loss = re.search(r"lm.loss: ([\d.E+-]+)", line)
             assert row["loss"] == (float(loss[1]) if loss else None)
 
     @pytest.mark.parametrize("name", ["nanogpt_2024-10_modernarch.txt", "nanogpt_2025-09.txt"])
