@@ -306,7 +306,10 @@ def test_split_of_steps(asked: Asked, file: str, process: Truth) -> None:
     assert [(row["step"], row["name"]) for row in rows] == [
         (step["step"], step["name"]) for step in steps
     ]
-    begin_ns = steps[0]["all_threads_gpu_start_ns"] if steps else 0
+    # The first begins with its range, or where earlier work ends.
+    begin_ns = rows[0]["begin_ns"] if steps else 0
+    if steps:
+        assert steps[0]["start_ns"] <= begin_ns <= steps[0]["all_threads_gpu_start_ns"]
     for row, step in zip(rows, steps, strict=True):
         before_ns = step["all_threads_gpu_start_ns"] - begin_ns
         assert row["begin_ns"] == begin_ns
@@ -325,7 +328,9 @@ def test_idle_time_of_steps(asked: Asked, file: str, process: Truth) -> None:
         if row["step"] is not None:
             idle[row["step"]] = idle.get(row["step"], 0) + row["total_ns"]
     rows = asked.rows("step_time", file, **where)
-    assert {row["step"]: row["idle_ns"] for row in rows if row["idle_ns"]} == idle
+    # Before anything ran there is no gap.
+    found = {row["step"]: row["idle_ns"] - row["lead_in_ns"] for row in rows}
+    assert {step: idle_ns for step, idle_ns in found.items() if idle_ns} == idle
 
 
 TELLING = [(file, process) for file, process in PROCESSES if "nccl_calls" in process]

@@ -22,6 +22,7 @@ STEPS_DRAWN = 120
 CHART_SQL = f"""WITH ordered AS (
     SELECT *, dense_rank() OVER (ORDER BY step) AS place
     FROM step_time
+    WHERE process IS NOT NULL
 ),
 grouped AS (
     SELECT *, (place - 1) // ceil((SELECT max(place) FROM ordered) / {STEPS_DRAWN})::BIGINT AS bar
@@ -71,8 +72,8 @@ GROUP BY d.position, d.device
 ORDER BY d.position"""
 
 EMPTY = (
-    "No steps were found: no NVTX range is called like one, and kernels repeat in no clear "
-    "period. Name them with torch.cuda.nvtx.range_push('step 12') or the like and capture "
+    "No steps were found: no NVTX range is called like one, no training log tells their times "
+    "on the capture's clock, and kernels repeat in no clear sequence. Name them with torch.cuda.nvtx.range_push('step 12') or the like and capture "
     "again, or give the pattern of their names in run.toml ([steps] pattern)."
 )
 
@@ -81,9 +82,9 @@ def section(connection: duckdb.DuckDBPyConnection) -> Section:
     title, explanation = (
         "Steps",
         "Training steps on the devices. A step lasts from the end of the previous step's work "
-        "to the end of its own, so idle time belongs to the step that it delays. Warm-up steps "
-        "and steps in which the profiler itself was busy are left out of the table's numbers "
-        "and named in its last column.",
+        "to the end of its own, so idle time belongs to the step that it delays. Warm-up steps, "
+        "steps in which the profiler itself was busy, and steps that the capture cuts off are "
+        "left out of the table's numbers and named in its last column.",
     )
     source = Source("step_time", TABLE_SQL)
     summary = table(

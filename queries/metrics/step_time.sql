@@ -20,6 +20,8 @@
 --                  mean of the steps that it is about.
 -- busy_ns          Union of all activity.
 -- idle_ns          step - busy.
+-- lead_in_ns       Part of idle before anything ran on the device: of the first step only,
+--                  and in no gap, so kernel_gap_cause does not split it.
 -- gap_ns           Idle time in gaps of at least threshold kernel_gap_ns.
 -- compute_ns       Union of kernels other than communication, and of graph launches.
 -- communication_ns  Union of communication kernels.
@@ -126,7 +128,7 @@ split AS (
         s.end_ns - s.begin_ns AS step_ns,
         coalesce(t.busy_ns, 0)::BIGINT AS busy_ns,
         -- The idle time before the first activity: no activity of this step precedes it.
-        coalesce(t.first_ns, s.end_ns) - s.begin_ns AS before_ns,
+        coalesce(t.first_ns, s.end_ns) - s.begin_ns - s.lead_in_ns AS before_ns,
         -- And after the last, where the next step's work starts before all of this one's.
         s.end_ns - coalesce(t.last_ns, s.end_ns) AS after_ns,
         (
@@ -163,6 +165,7 @@ on_device AS MATERIALIZED (
         s.step_ns,
         s.busy_ns,
         s.step_ns - s.busy_ns AS idle_ns,
+        s.lead_in_ns,
         s.gap_ns,
         s.compute_ns,
         s.communication_ns,
@@ -203,6 +206,7 @@ SELECT
     s.step_ns,
     s.busy_ns,
     s.idle_ns,
+    s.lead_in_ns,
     s.gap_ns,
     s.compute_ns,
     s.communication_ns,

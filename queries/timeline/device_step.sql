@@ -19,6 +19,8 @@
 -- origin        nvtx, training log or kernel period.
 -- confidence    1 for ranges that are called steps; else see step_range, kernel_period.
 -- exclusion     Why summaries leave it out: warm-up, profiler, cut off; else NULL.
+-- lead_in_ns    Part of the first step before anything ran on the device, which is no gap
+--               between two activities; else 0.
 WITH found AS (
     SELECT
         device_key, step, name, start_ns, work_end_ns, host_start_ns, host_end_ns,
@@ -140,5 +142,6 @@ SELECT
             PARTITION BY device_key ORDER BY place
             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) THEN 'warm-up'
-    END AS exclusion
+    END AS exclusion,
+    CASE WHEN is_at_begin THEN start_ns - begin_ns ELSE 0 END AS lead_in_ns
 FROM judged

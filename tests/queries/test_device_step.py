@@ -34,8 +34,8 @@ def test_a_step_begins_where_the_work_of_the_one_before_ends(trace: Trace) -> No
     step(trace, 7, 0, (1_000, 1_010), (1_030, 1_050))
     step(trace, 8, 100, (1_070, 1_080), (1_090, 1_100))
     assert trace.ask("FROM device_step ORDER BY step") == [
-        (1, 7, "step 7", 1_000, 1_000, 1_050, 0, 100, "nvtx", 1, None),
-        (1, 8, "step 8", 1_050, 1_070, 1_100, 100, 200, "nvtx", 1, None),
+        (1, 7, "step 7", 1_000, 1_000, 1_050, 0, 100, "nvtx", 1, None, 0),
+        (1, 8, "step 8", 1_050, 1_070, 1_100, 100, 200, "nvtx", 1, None, 0),
     ]
 
 
@@ -155,10 +155,10 @@ def test_without_ranges_kernels_that_return_mark_the_steps(trace: Trace) -> None
     periodic(trace, 0, 100, 200, 300)
     trace.kernel(130, 150, "once")
     assert trace.ask("FROM device_step ORDER BY step") == [
-        (1, 0, None, 0, 0, 15, None, None, "kernel period", pytest.approx(8 / 9 * 3 / 4), None),
-        (1, 1, None, 15, 100, 150, None, None, "kernel period", pytest.approx(8 / 9 * 3 / 4), None),
-        (1, 2, None, 150, 200, 215, None, None, "kernel period", pytest.approx(8 / 9 * 3 / 4), None),
-        (1, 3, None, 215, 300, 315, None, None, "kernel period", pytest.approx(8 / 9 * 3 / 4), "cut off"),
+        (1, 0, None, 0, 0, 15, None, None, "kernel period", pytest.approx(8 / 9 * 3 / 4), None, 0),
+        (1, 1, None, 15, 100, 150, None, None, "kernel period", pytest.approx(8 / 9 * 3 / 4), None, 0),
+        (1, 2, None, 150, 200, 215, None, None, "kernel period", pytest.approx(8 / 9 * 3 / 4), None, 0),
+        (1, 3, None, 215, 300, 315, None, None, "kernel period", pytest.approx(8 / 9 * 3 / 4), "cut off", 0),
     ]
 
 

@@ -49,6 +49,7 @@ def test_the_split_of_a_step(trace: Trace) -> None:
         "step_ns": 200,
         "busy_ns": 175,
         "idle_ns": 25,
+        "lead_in_ns": 0,
         "gap_ns": 20,
         "compute_ns": 115,
         "communication_ns": 60,
@@ -194,6 +195,18 @@ def test_another_process_on_the_same_gpu_is_not_in_the_step(trace: Trace, proces
     step(trace, 1, ("gemm", 30, 40))
     trace.kernel(10, 30, process=process)
     assert times(trace, "idle_ns") == ([(0,), (0,)] if process == 1 else [(0,), (20,)])
+
+
+def test_the_lead_in_of_the_first_step_is_idle_but_no_gap(trace: Trace) -> None:
+    trace.range(0, 30_000, "step 0")
+    trace.launch((20_000, 20_010), (20_020, 30_000))
+    trace.range(30_000, 40_000, "step 1")
+    trace.launch((30_000, 30_010), (30_020, 40_000))
+    columns = ("begin_ns", "step_ns", "idle_ns", "lead_in_ns", "gap_ns")
+    assert times(trace, *columns) == [
+        (0, 30_000, 20_020, 20_020, 0),
+        (30_000, 10_000, 20, 0, 0),
+    ]
 
 
 # -- tokens, and logs ----------------------------------------------------------------------
