@@ -73,8 +73,9 @@ ORDER BY d.position"""
 
 EMPTY = (
     "No steps were found: no NVTX range is called like one, no training log tells their times "
-    "on the capture's clock, and kernels repeat in no clear sequence. Name them with torch.cuda.nvtx.range_push('step 12') or the like and capture "
-    "again, or give the pattern of their names in run.toml ([steps] pattern)."
+    "on the capture's clock, and kernels repeat in no clear sequence. Name them with "
+    "torch.cuda.nvtx.range_push('step 12') or the like and capture again, or give the pattern "
+    "of their names in run.toml ([steps] pattern)."
 )
 
 

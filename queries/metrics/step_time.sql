@@ -20,8 +20,8 @@
 --                  mean of the steps that it is about.
 -- busy_ns          Union of all activity.
 -- idle_ns          step - busy.
--- lead_in_ns       Part of idle before anything ran on the device: of the first step only,
---                  and in no gap, so kernel_gap_cause does not split it.
+-- lead_in_ns       Part of idle before anything ran on the device, of the first step
+--                  only: no gap, so kernel_gap_cause does not split it.
 -- gap_ns           Idle time in gaps of at least threshold kernel_gap_ns.
 -- compute_ns       Union of kernels other than communication, and of graph launches.
 -- communication_ns  Union of communication kernels.
@@ -37,10 +37,11 @@
 -- exposed_communication_share  exposed communication / step: the one a verdict uses.
 -- idle_share       idle / step.
 -- tokens           Tokens of the step over all ranks: as the run's log tells for this
---                  number, else batch times sequence length of run_fact; NULL when unknown.
+--                  number, else batch times sequence length of run_fact; NULL when
+--                  not known.
 -- tokens_per_s     Tokens / step.
 -- tokens_source    training log or run_fact.
--- reason           Why there is no split, or why no steps on devices: NULL for a step on a
+-- reason           Why there is no split, nor steps on devices; NULL for a step on a
 --                  device.
 -- source_id        Source file.
 WITH covered AS (

@@ -121,8 +121,8 @@ counted AS (
 chosen AS (
     SELECT
         *,
-        -- The number behind the last word for a step, else the last one: of epoch 1 / iter 3
-        -- and of step 3/100 it is 3.
+        -- The number behind the last word for a step, else the last one: 3 both of
+        -- epoch 1 / iter 3 and of step 3/100.
         coalesce(
             try_cast(regexp_extract(
                 lower(name), '.*(?:step|iteration|iter|batch)[^0-9/]*(\d+)', 1

@@ -20,7 +20,7 @@ WITH ranged AS MATERIALIZED (FROM nvtx_step),
 logged AS (
     SELECT
         p.run_id, p.source_id, p.process, l.step,
-        -- Something else went on before, e.g. a validation: the step is as long as printed.
+        -- If something else went on before (a validation), it is as long as printed.
         CASE WHEN l.end_utc_ns - l.previous_utc_ns - l.step_ns > 2 * l.resolution_ns
             THEN l.end_utc_ns - l.step_ns ELSE l.previous_utc_ns END
             - f.capture_start_utc_ns AS start_ns,

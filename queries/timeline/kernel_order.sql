@@ -1,12 +1,12 @@
--- Kernels of devices without annotated or logged steps, in their order: what kernel_period
--- looks for steps in.
+-- Kernels of devices without annotated or logged steps, in their order: where
+-- kernel_period looks for steps.
 -- Grain: one row per kernel.
 --
 -- device_key  See traced_device.
 -- name_id     Kernel's name.
 -- start_ns    ns since the capture began.
--- shape       Name and grid as one number: a step often runs a kernel many times, but with
---             one shape once.
+-- shape       Name and grid as one number: a step often runs a kernel many times, but
+--             with one shape once.
 -- place       Number in the order of starts on the device, from 1.
 SELECT
     d.device_key,

@@ -1,5 +1,5 @@
--- Training steps on devices without any annotated or logged ones: by the sequence in which
--- kernels repeat.
+-- Training steps on devices without any annotated or logged ones: by the sequence in
+-- which kernels repeat.
 -- Grain: one row per (device_key, step).
 --
 -- device_key   See traced_device.

@@ -11,9 +11,9 @@ def test_work_of_all_threads_and_devices_by_the_time_of_its_launch(trace: Trace)
     trace.launch((95, 99), (1_090, 1_095))  # between the ranges
     trace.launch((150, 151), (2_000, 2_010), device_id=1)
     assert trace.ask(STEPS) == [(1, 0, 1_000, 1_090), (2, 1, 2_000, 2_010)]
-    assert trace.only("SELECT * EXCLUDE (start_ns, work_end_ns) FROM launched_step WHERE step = 0") | {
-        "device_key": 1
-    } == {
+    assert trace.only(
+        "SELECT * EXCLUDE (start_ns, work_end_ns) FROM launched_step WHERE step = 0"
+    ) | {"device_key": 1} == {
         "device_key": 1,
         "step": 0,
         "name": "step 0",
