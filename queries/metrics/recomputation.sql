@@ -1,7 +1,7 @@
 -- Forward work done twice (activation checkpointing): kernels launched in the backward
 -- pass that repeat a sequence of at least three kernels (name, grid, block; not all
--- alike) of the same step's forward pass. Repeats of one or two kernels are not told apart from
--- kernels that both passes use.
+-- alike) of the same step's forward pass. Repeats of one or two kernels are not told
+-- apart from kernels that both passes use.
 -- Grain: one row per (run_id, host, rank, device_id, process, step, source_id).
 --
 -- run_id           Run.

@@ -138,8 +138,8 @@ scenario AS (
             ELSE w.scenario END,
         CASE WHEN m.rank_count >= 2 THEN w.what_if_ns END,
         'per step each kernel''s duration is the lower median of the ranks'' means for '
-            || 'its name, grid and block; then as for idle time; kernels side by side gain '
-            || 'together',
+            || 'its name, grid and block; then as for idle time; kernels side by side '
+            || 'gain together',
         CASE WHEN m.rank_count < 2 THEN 'only one rank has steps'
             WHEN m.is_communicating THEN m.untold END
     FROM without_gain AS w

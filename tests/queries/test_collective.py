@@ -9,10 +9,10 @@ def test_every_collective_on_every_rank(trace: Trace) -> None:
     rows = trace.ask(
         f"SELECT * EXCLUDE (run_id, source_id, process, device_id, {told}) FROM collective"
     )
-    split = "common window", None
+    split = 0, "common window", None
     assert rows == [
-        (None, "all_reduce", 1, "node 0", 0, 20, 2, 0, 100, 30, -15, 30, 70, 0, False, 0, 0, *split),
-        (None, "all_reduce", 1, "node 1", 1, 21, 2, 30, 70, 30, 15, 0, 70, 0, True, 0, 0, *split),
+        (None, "all_reduce", 1, "node 0", 0, 20, 2, 0, 100, 30, -15, 30, 70, 0, False, 0, *split),
+        (None, "all_reduce", 1, "node 1", 1, 21, 2, 30, 70, 30, 15, 0, 70, 0, True, 0, *split),
     ]
 
 
