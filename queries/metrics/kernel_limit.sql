@@ -1,7 +1,7 @@
 -- Kernels of the job by time, each with what limits it, as its profile under Nsight
 -- Compute says. Only of runs in which kernels were profiled.
--- Grain: one row per (run_id, host, rank, device_id, process, name, grid_x, grid_y, grid_z,
--- block_x, block_y, block_z, source_id).
+-- Grain: one row per (run_id, host, rank, device_id, process, name, grid_x, grid_y,
+-- grid_z, block_x, block_y, block_z, source_id).
 --
 -- run_id        Run.
 -- host          Host; NULL when the trace does not say.

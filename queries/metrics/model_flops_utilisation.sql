@@ -1,7 +1,7 @@
 -- MFU and HFU: FLOP that the model needs for its tokens / what the GPUs could do in that
 -- time at their dense peak. A token takes 6 N FLOP for N weights and 12 L H T for the
--- attention of L layers of width H over T tokens (PaLM, appendix B; a causal mask does not
--- halve it). HFU counts recomputation: full 8 N + 16 L H T, selective 6 N + 16 L H T.
+-- attention of L layers of width H over T tokens (PaLM, appendix B; a causal mask does
+-- not halve it). HFU counts recomputation: full 8 N + 16 L H T, selective 6 N + 16 L H T.
 -- Grain: one row per (run_id, origin, attempt, source_id).
 -- Better: higher.
 --
@@ -26,8 +26,8 @@
 -- gpu              GPU.
 -- precision        Precision of the peak.
 -- peak_flops_per_s  Dense peak of one GPU, data sheet.
--- reason           Why there is no MFU: what is not known (run.toml can say it), or that the
---                  value is impossible.
+-- reason           Why there is no MFU: what is not known (run.toml can say it), or that
+--                  the value is impossible.
 -- source_id        The log; NULL for nsys.
 WITH stepped AS (
     SELECT
@@ -64,8 +64,8 @@ rated AS (
         ) AS tokens_per_s,
         12 * m.layer_count * m.attention_width * m.sequence_length AS attention,
         CASE WHEN m.lora_rank > 0
-            THEN 'model.lora_rank is set: 6 N a token does not hold for frozen weights' END
-            AS adapter_reason,
+            THEN 'model.lora_rank is set: 6 N a token does not hold for frozen weights'
+            END AS adapter_reason,
         -- A period of kernels may be a pass of several that make a step.
         CASE WHEN s.is_by_period AND coalesce(m.accumulation_count, 0) <> 1
             THEN 'steps are known by the period of kernels alone, and that '
@@ -94,7 +94,8 @@ utilised AS (
         CASE WHEN is_countable
             THEN flops_per_token * own_tokens_per_s / peak_flops_per_s END AS mfu,
         CASE WHEN is_countable
-            THEN hardware_flops_per_token * own_tokens_per_s / peak_flops_per_s END AS hfu,
+            THEN hardware_flops_per_token * own_tokens_per_s / peak_flops_per_s
+            END AS hfu,
         CASE WHEN is_countable
             THEN 6 * parameter_count * own_tokens_per_s / peak_flops_per_s END
             AS weights_mfu

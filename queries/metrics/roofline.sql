@@ -28,7 +28,8 @@
 -- memory_share     bytes_per_s / peak.
 -- flop             FLOP of the kernel; NULL when its duration is unknown.
 -- bytes            Bytes of the kernel; NULL when its duration is unknown.
--- is_clock_locked  Whether clocks were held at their base: peaks are below the data sheet.
+-- is_clock_locked  Whether clocks were held at their base: peaks are then below the
+--                  data sheet.
 -- clock_hz         SM clock.
 -- kernel_id        Kernel within its source file.
 -- source_id        Source file.

@@ -1,5 +1,5 @@
--- Speed of light of kernels under Nsight Compute: throughput against peak, and what limits
--- each by ncu's own rule. The clocks of the profile are ncu's, not the job's.
+-- Speed of light of kernels under Nsight Compute: throughput against peak, and what
+-- limits each by ncu's own rule. The clocks of the profile are ncu's, not the job's.
 -- Grain: one row per (run_id, source_id, kernel_id).
 --
 -- run_id         Run.
@@ -7,7 +7,8 @@
 -- rank           Global rank; NULL when the file does not say.
 -- gpu_name       Product name of the GPU; NULL when nothing says it.
 -- name           Kernel.
--- class          compute bound, memory bound, latency bound or balanced; NULL: see reason.
+-- class          compute bound, memory bound, latency bound or balanced; NULL: see
+--                reason.
 -- is_high        Whether it uses at least threshold sol_high_share of a unit: ncu sees
 --                little left to gain. Its class is then the unit used most.
 -- is_small_grid  Latency bound because the grid is smaller than one wave; NULL when the

@@ -6,8 +6,8 @@
 -- name        Kernel name as printed by nsys or ncu.
 -- signature   The same name for every tool that prints template arguments and parameters.
 -- qualified_name  With namespaces, without template arguments and parameters.
--- base_name   The same without namespaces: the function's own name, which nsys calls short
---             and ncu function.
+-- base_name   The same without namespaces: the function's own name, which nsys calls
+--             short and ncu function.
 WITH RECURSIVE printed AS (
     SELECT name FROM kernel_name
     UNION
@@ -46,8 +46,9 @@ plain AS (
         regexp_replace(without_namespace, '^\s*void ', '') AS without_void,
         regexp_replace(without_void, '\([A-Za-z_][A-Za-z0-9_: ]*\)(-?[0-9])', '\1', 'g')
             AS without_casts,
-        regexp_replace(without_casts, '([<,] *)[A-Za-z_][A-Za-z_ ]*=(-?[0-9])', '\1\2', 'g')
-            AS without_types,
+        regexp_replace(
+            without_casts, '([<,] *)[A-Za-z_][A-Za-z_ ]*=(-?[0-9])', '\1\2', 'g'
+        ) AS without_types,
         regexp_replace(without_types, '\b([0-9]+)[uUlL]+\b', '\1', 'g')
             AS without_suffixes,
         regexp_replace(without_suffixes, '\btrue\b', '1', 'g') AS without_true,

@@ -10,13 +10,13 @@
 -- sequence_length   Tokens of one sample.
 -- tokens_per_step   Global batch x sequence length; the batch is else micro batch x
 --                   accumulation x data parallel size.
--- accumulation_count  Passes of a step: as said, else batch / (micro batch x data parallel
---                   size).
+-- accumulation_count  Passes of a step: as said, else batch / (micro batch x data
+--                   parallel size).
 -- gpu_count         GPUs: hardware.gpu_count or world_size; NULL when these disagree.
 -- gpu               GPU: of the traces, else hardware.gpu of run_fact.
 -- precision         bf16, fp16, fp8, tf32 or fp32; NULL when not known.
--- peak_flops_per_s  Dense peak of one GPU in that precision, of the data sheet; NULL unless
---                   every product that the name can mean has the same.
+-- peak_flops_per_s  Dense peak of one GPU in that precision, of the data sheet; NULL
+--                   unless every product that the name can mean has the same.
 -- recomputation     none, selective or full; NULL when not known.
 -- lora_rank         Rank of adapters; NULL when not said.
 -- missing           What is not known and should be, in the words of run.toml; NULL when
@@ -77,8 +77,8 @@ described AS (
     LEFT JOIN flagged AS g USING (run_id)
     LEFT JOIN traced AS t USING (run_id)
 ),
--- A name may be a product's, or the beginning of some rows' names, as "H100 SXM"; the peak
--- is known when all of these agree.
+-- A name may be a product's, or the beginning of some rows' names, as "H100 SXM"; the
+-- peak is known when all of these agree.
 meant AS (
     SELECT
         d.name,

@@ -13,7 +13,8 @@
 -- block_y        Block size, threads.
 -- block_z        Block size, threads.
 -- class          What limits most of the matching profiles; NULL when no profile tells.
--- match          exact; base name: that, grid and block; name only: another grid or block.
+-- match          exact; base name: that, grid and block; name only: another grid or
+--                block.
 -- profile_count  Matching profiles; details and raw page of one profile are two.
 -- class_share    Of these, the share with this class.
 -- is_high        Whether most of these use a unit highly, see profiled_kernel.

@@ -9,8 +9,8 @@
 -- compute_share    Compute (SM) throughput / its peak; NULL when not collected.
 -- memory_share     Memory throughput / its peak; NULL when not collected.
 -- wave_count       Waves of blocks per SM; NULL when unknown.
--- class            compute bound, memory bound, latency bound, balanced; NULL when not both
---                  throughputs are known.
+-- class            compute bound, memory bound, latency bound, balanced; NULL when not
+--                  both throughputs are known.
 -- is_high          Whether one throughput is at least threshold sol_high_share.
 -- is_small_grid    Latency bound, and the grid is smaller than one wave; NULL when the
 --                  waves are unknown.

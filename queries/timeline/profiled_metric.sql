@@ -1,6 +1,6 @@
--- The metrics of a profiled kernel that roofline and speed of light are made of, one value
--- each. Where ncu printed a metric in several places (sections round differently), the
--- one with its raw name counts first.
+-- The metrics of a profiled kernel that roofline and speed of light are made of, one
+-- value each. Where ncu printed a metric in several places (sections round differently),
+-- the one with its raw name counts first.
 -- Grain: one row per (run_id, source_id, kernel_id).
 --
 -- run_id      Run.

@@ -1,7 +1,7 @@
 -- What ncu's counters of tensor operations (sm__ops_path_tensor_*, since 2025.1) say of a
--- kernel, by the type of the operands. Counters come by instruction (hmma, hgmma, utchmma),
--- by result type, by sparsity and summed over these: of each way to add up, the largest
--- counts everything. Work of both pipes of Blackwell is in them.
+-- kernel, by the type of the operands. Counters come by instruction (hmma, hgmma,
+-- utchmma), by result type, by sparsity and summed over these: of each way to add up,
+-- the largest counts everything. Work of both pipes of Blackwell is in them.
 -- Grain: one row per (run_id, source_id, kernel_id, work).
 --
 -- run_id           Run.

@@ -9,8 +9,8 @@
 -- level             DRAM, L2 or L1.
 -- bytes_per_s       Bytes per second.
 -- peak_bytes_per_s  Peak; NULL when nothing tells it.
--- peak_bytes_source  profile (ncu's peak per cycle x clock), device attributes (2 x memory
---                   clock x bus width), data sheet; NULL when there is no peak.
+-- peak_bytes_source  profile (ncu's peak per cycle x clock), device attributes (2 x
+--                   memory clock x bus width), data sheet; NULL when there is no peak.
 WITH metric_of AS (
     SELECT
         m.run_id,

@@ -9,10 +9,10 @@
 -- dur_ns            Duration under the profiler; NULL when not collected.
 -- flops_per_s       FLOP/s, a multiply-add counts two; operations for integer kinds.
 -- peak_flops_per_s  Dense peak; NULL when nothing tells it.
--- peak_flops_source  profile (ncu's peak per cycle x SM clock), data sheet; NULL when there
---                   is no peak.
--- reference_flops_per_s  Dense peak of the data sheet, at boost clock; NULL for an unknown
---                   product.
+-- peak_flops_source  profile (ncu's peak per cycle x SM clock), data sheet; NULL when
+--                   there is no peak.
+-- reference_flops_per_s  Dense peak of the data sheet, at boost clock; NULL for an
+--                   unknown product.
 WITH clocked AS MATERIALIZED (
     SELECT
         m.run_id,
