@@ -15,6 +15,8 @@ from pipeline.errors import UserError
 from pipeline.report import (
     activity,
     api,
+    bandwidth,
+    benchmarks,
     collectives,
     communication,
     copies,
@@ -54,6 +56,8 @@ SECTIONS: tuple[ModuleType, ...] = (
     utilisation,
     collectives,
     copies,
+    bandwidth,
+    benchmarks,
     nvtx,
     api,
     counters,
