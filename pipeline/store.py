@@ -291,10 +291,12 @@ class Store:
         here, once, and kept as tables.
 
         ``thresholds`` override rows of ``threshold``; ``runs`` leaves all other runs out, which
-        in a store of many runs is far cheaper than a condition on ``run_id``. An unknown
-        threshold or run is a :class:`UserError`.
+        in a store of many runs is far cheaper than a condition on ``run_id``; of the run that
+        a ``run.toml`` of theirs names as baseline, the benchmarks of collectives stay. An
+        unknown threshold or run is a :class:`UserError`.
         """
         folders = self._run_folders(runs)
+        baselines = self._baseline_folders(folders or [])
         connection = self._bare_connection(database)
         for name, file in catalog.reference().items():
             connection.execute(
@@ -312,7 +314,9 @@ class Store:
             connection.execute(f"CREATE VIEW {query.name} AS {query.sql}")
         for table in catalog.tables().values():
             connection.execute(f"DROP TABLE {table.name}")
-            self._create_table(connection, table, folders)
+            is_benchmark = table.name.startswith("collective_benchmark")
+            more = baselines if folders and is_benchmark else []
+            self._create_table(connection, table, folders and [*folders, *more])
         kept = catalog.used_repeatedly(asked)
         for query in catalog.queries().values():
             if query.name in kept:
@@ -334,6 +338,17 @@ class Store:
                 way_out = f"there are: {', '.join(near)}" if near else "ingest something first"
                 raise UserError(f"run {run}", f"not in the store {self.root}", way_out)
         return [self._folder(run, "").parent for run in runs]
+
+    def _baseline_folders(self, folders: list[Path]) -> list[Path]:
+        """Folders of the other runs that these runs name as their baselines."""
+        import pyarrow.parquet as pq
+
+        named: set[str] = set()
+        for file in (f for one in folders for f in one.glob("source_id=*/run_description-*")):
+            rows = pq.read_table(file, columns=["key", "value_text"], partitioning=None)
+            named |= {r["value_text"] for r in rows.to_pylist() if r["key"] == "baseline.run"}
+        found = [self._folder(run, "").parent for run in self.runs() if run in named]
+        return [folder for folder in found if folder not in folders]
 
     def _override(
         self, connection: duckdb.DuckDBPyConnection, thresholds: Mapping[str, float]

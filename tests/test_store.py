@@ -325,6 +325,24 @@ def test_only_chosen_runs(store: Store) -> None:
 NOT_IN_SAMPLES = ("job_gpu_summary", "kernel_metric_summary")
 
 
+def test_of_the_baseline_that_a_chosen_run_names_only_benchmarks_stay(store: Store) -> None:
+    device: Row = {"benchmark_id": 0, "rank": 0}
+    for run, named in (("job", "baseline"), ("baseline", None), ("other", None)):
+        with store.staging() as staging:
+            row = source("a", run)
+            staging.write("source_file", 0, [batch("source_file", row)])
+            table = "collective_benchmark_device"
+            staging.write(table, 0, [batch(table, device)])
+            if named:
+                told = {"key": "baseline.run", "value_text": named}
+                staging.write("run_description", 0, [batch("run_description", told)])
+            staging.commit(run, "a")
+    connection = store.connect(runs=["job"])
+    seen = "SELECT run_id FROM collective_benchmark_device ORDER BY 1"
+    assert connection.execute(seen).fetchall() == [("baseline",), ("job",)]
+    assert connection.execute("SELECT run_id FROM source_file").fetchall() == [("job",)]
+
+
 def test_what_the_samples_gave_obeys_every_rule_of_the_schemas(sample_store: Path) -> None:
     stored = Store.open(sample_store).connect()
     for table in catalog.tables().values():

@@ -30,12 +30,12 @@ POINT_SQL = f"""WITH labelled AS (
         c.*,
         concat_ws(
             ', ', c.operation, c.rank_count || ' ranks', c.host_count || ' hosts',
-            CASE WHEN c.is_in_place THEN 'in place' END, f.path,
+            CASE WHEN c.is_in_place THEN 'in place' END, coalesce(f.path, c.run_id),
             CASE WHEN c.benchmark_id > 0 THEN 'test ' || c.benchmark_id END,
             CASE WHEN c.sweep > 0 THEN 'pass ' || c.sweep END
         ) AS curve
     FROM collective_curve AS c
-    JOIN source_file AS f USING (run_id, source_id)
+    LEFT JOIN source_file AS f USING (run_id, source_id)
     ORDER BY
         c.point_count DESC, c.is_in_place, f.path, c.benchmark_id, c.sweep
     LIMIT {CURVES_DRAWN}
@@ -86,9 +86,9 @@ CURVE_SQL = """SELECT
     c.residual_share,
     c.collapse_count,
     c.point_count,
-    f.path
+    coalesce(f.path, c.run_id) AS path
 FROM collective_curve AS c
-JOIN source_file AS f USING (run_id, source_id)
+LEFT JOIN source_file AS f USING (run_id, source_id)
 ORDER BY
     c.operation, c.rank_count, c.host_count, c.is_in_place, f.path, c.benchmark_id, c.sweep"""
 
