@@ -35,6 +35,12 @@ described AS (
     JOIN gpu_name AS m ON m.gpu_name = f.value_text
     WHERE f.key = 'hardware.gpu' AND f.source <> 'trace'
 ),
+-- What one source tells of a GPU's link holds for its samples in others.
+slot AS (
+    SELECT run_id, host, gpu_id, max(generation) AS generation, max(width) AS width
+    FROM pcie_link
+    GROUP BY run_id, host, gpu_id
+),
 referred AS (
     SELECT
         s.*,
@@ -64,10 +70,9 @@ referred AS (
         ON d.run_id = s.run_id AND d.source_id = s.source_id AND d.gpu_id = s.gpu_id
     LEFT JOIN described AS r ON r.run_id = s.run_id AND d.gpu_name IS NULL
     LEFT JOIN gpu AS g ON g.gpu = coalesce(d.gpu, r.gpu)
-    LEFT JOIN pcie_link AS p
+    LEFT JOIN slot AS p
         ON s.path = 'pcie'
         AND p.run_id = s.run_id
-        AND p.source_id = s.source_id
         AND p.gpu_id = s.gpu_id
         AND p.host IS NOT DISTINCT FROM s.host
     LEFT JOIN link_speed AS l

@@ -43,19 +43,35 @@ def test_the_mirror_a_late_rank_is_wait(trace: Trace) -> None:
     assert rows[1] == (800, 50, pytest.approx(1), "wait", 1)
 
 
-@pytest.mark.parametrize("message_bytes", [MESSAGE, None])
-def test_without_a_reference_its_own_history_tells(trace: Trace, message_bytes: int | None) -> None:
-    if message_bytes is None:  # then the place in the step must tell which are alike
-        for step in range(3):
-            where = {"process": 1, "source_id": "job"}
-            trace.step(where, step * 1_000 * MS, step * 1_000 * MS + 900 * MS, f"step {step}")
+def test_without_a_reference_its_own_history_tells(trace: Trace) -> None:
     spans = both(0, 50), both(1_000, 1_050), both(2_000, 2_800)
-    run(trace, *spans, message_bytes=message_bytes)
+    run(trace, *spans, message_bytes=MESSAGE)
     rows = trace.ask(CAUSE)
-    if message_bytes is None:
-        assert [source for _, source in rows] in ([None] * 3, ["own history"] * 3)
-    else:
-        assert rows == [("none", "own history")] * 2 + [("transfer", "own history")]
+    assert rows == [("none", "own history")] * 2 + [("transfer", "own history")]
+
+
+def test_the_place_in_the_step_tells_which_are_alike_without_payload(trace: Trace) -> None:
+    for number in range(3):
+        for rank in (0, 1):
+            where = trace.rank(rank, source_id="job", host="node")
+            start = number * 1_000 * MS
+            trace.step(where, start, start + 900 * MS, f"step {number}")
+    spans = both(0, 50), both(60, 70), both(1_000, 1_050), both(1_060, 1_070)
+    run(trace, *spans, both(2_000, 2_800), both(2_860, 2_870), message_bytes=None)
+    rows = trace.ask("SELECT step, expected_ns / 1e6, cause FROM collective_efficiency")
+    assert rows == [
+        (0, 50, "none"),
+        (0, 10, "none"),
+        (1, 50, "none"),
+        (1, 10, "none"),
+        (2, 50, "transfer"),
+        (2, 10, "none"),
+    ]
+
+
+def test_without_payload_and_steps_nothing_is_expected(trace: Trace) -> None:
+    run(trace, both(0, 50), both(1_000, 1_800), message_bytes=None)
+    assert trace.ask(CAUSE) == [(None, None)] * 2
 
 
 def test_the_nominal_link_where_nothing_was_measured(trace: Trace) -> None:

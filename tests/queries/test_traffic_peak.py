@@ -24,8 +24,9 @@ def test_run_toml_names_the_gpu_of_telemetry_that_does_not(trace: Trace) -> None
 
 def test_pcie_by_the_link_that_telemetry_tells(trace: Trace) -> None:
     trace.sample("pcie_tx_bytes_per_s", 1)
-    trace.sample("pcie_link_gen", 4)
-    trace.sample("pcie_link_width", 16)
+    for source_id in ("a", "smi"):  # nvidia-smi beside dcgmi
+        trace.sample("pcie_link_gen", 4, source_id=source_id)
+        trace.sample("pcie_link_width", 16, source_id=source_id)
     assert trace.ask(SQL) == [("pcie", "tx", 31.508e9, "telemetry: PCIe 4.0 x16", None)]
 
 
