@@ -134,6 +134,28 @@ class Trace:
         metrics = {COMPUTE: compute, MEMORY: memory, **more.pop("metrics", {})}
         self.profile(metrics, name, **more)
 
+    def rounds(self, every_ns: int = 1_000_000_000, **series: Any) -> None:
+        """Samples of one GPU at equal distances: a list of values for each metric, or one
+        number for all rounds; None is a value that is missing. What is neither a number nor
+        a list, and ``device_id``, goes to every row."""
+        shared = {
+            key: series.pop(key)
+            for key in ("run_id", "source_id", "host", "gpu_id", "device_id", "start_ns")
+            if key in series
+        }
+        start_ns = shared.pop("start_ns", 0)
+        length = max(len(values) for values in series.values() if isinstance(values, list))
+        for metric, values in series.items():
+            listed = values if isinstance(values, list) else [values] * length
+            for place, value in enumerate(listed):
+                if value is not None:
+                    self.sample(metric, value, start_ns + place * every_ns, **shared)
+
+    def file(self, source_id: str = "a", **more: Any) -> None:
+        """A source file, and when it began."""
+        row = {"path": source_id, "size_bytes": 1, "row_count": 1, "status": "complete", **more}
+        self._once("source_file", (source_id,), source_id=source_id, **row)
+
     def threshold(self, name: str, value: float) -> None:
         self.connection.execute("UPDATE threshold SET value = ? WHERE name = ?", [value, name])
 

@@ -1,0 +1,229 @@
+-- Slowdowns of GPUs as events: when, where, by what, how many GPUs, and what the job
+-- lost.
+-- Cost is the median step inside the event against the median step outside of all events.
+-- Grain: one row per (run_id, event).
+--
+-- run_id       Run.
+-- event        Number of the event within the run.
+-- limited_by   Reason of most of its windows.
+-- family       power, thermal, setting or unexplained.
+-- scope        What its GPUs have in common: device, host, power domain or rack; source
+--              where the host is not known.
+-- place        Which device, host, power domain or rack.
+-- rack         Rack of all of its GPUs; NULL when there are several or none is known.
+-- power_domain  Power domain of all of its GPUs.
+-- gpu_count    GPUs slowed down.
+-- place_gpu_count  GPUs sampled in that host, power domain or rack; of a device, in its
+--              host.
+-- run_gpu_count  GPUs sampled in the run.
+-- hosts        Hosts of the GPUs.
+-- gpus         The GPUs, as host and index; at most 16 are named.
+-- start_utc_ns  Start, ns since 1970 UTC; NULL when not known.
+-- start_ns     Start on the event's clock; NULL for a source that has rounds only.
+-- end_ns       End on that clock.
+-- dur_ns       end - start.
+-- into_run_ns  Start since the first sample on that clock.
+-- clock        utc, local, or the source when times compare within one file only.
+-- first_tick   First round, of a source without times.
+-- last_tick    Last round.
+-- min_clock_hz  Lowest SM clock.
+-- fallen_share  Mean distance below the ordinary clock.
+-- mean_power_w  Mean board power.
+-- max_temperature_celsius  Highest temperature.
+-- reason_names  All reasons seen.
+-- inside_step_count  Steps that ran mostly inside.
+-- outside_step_count  Steps outside of all events.
+-- inside_step_ns  Median step inside; NULL without any.
+-- outside_step_ns  Median step outside; NULL without any.
+-- throughput_loss_share  1 - outside / inside: the part of the throughput that is lost.
+-- lost_ns      Steps inside times what each took longer; NULL when not known.
+-- cost_reason  Why the cost is not known; NULL when it is.
+WITH member AS MATERIALIZED (
+    SELECT
+        m.*,
+        g.gpu_key, g.host, g.device_id, g.gpu_id, g.rack, g.power_domain, g.source_id,
+        w.limited_by, w.reasons, w.sample_count, w.min_clock_hz, w.fallen_share,
+        w.mean_power_w, w.max_temperature_celsius
+    FROM throttle_member AS m
+    JOIN held_window AS w USING (telemetry_key, window_number)
+    JOIN telemetry_gpu AS g USING (telemetry_key)
+),
+happened AS MATERIALIZED (
+    SELECT
+        run_id, event, family, clock, is_timed,
+        mode(limited_by ORDER BY limited_by) AS limited_by,
+        min(start_ns) AS start_ns,
+        max(end_ns) AS end_ns,
+        count(DISTINCT gpu_key) AS gpu_count,
+        count(DISTINCT host) AS host_count,
+        min(host) AS host,
+        min(source_id) AS source_id,
+        CASE WHEN count(DISTINCT rack) = 1 AND count(rack) = count(*) THEN min(rack) END
+            AS rack,
+        CASE WHEN count(DISTINCT power_domain) = 1 AND count(power_domain) = count(*)
+            THEN min(power_domain) END AS power_domain,
+        string_agg(DISTINCT host, ', ' ORDER BY host) AS hosts,
+        array_to_string(
+            list_sort(list(DISTINCT concat_ws(' ', host, coalesce(
+                'GPU ' || device_id, gpu_id
+            ))))[:16], ', '
+        ) AS gpus,
+        bit_or(reasons) AS reasons,
+        min(min_clock_hz) AS min_clock_hz,
+        sum(fallen_share * sample_count) / sum(sample_count) AS fallen_share,
+        sum(mean_power_w * sample_count) / sum(sample_count) AS mean_power_w,
+        max(max_temperature_celsius) AS max_temperature_celsius
+    FROM member
+    GROUP BY run_id, event, family, clock, is_timed
+),
+scoped AS (
+    SELECT
+        *,
+        CASE
+            WHEN gpu_count = 1 THEN 'device'
+            WHEN host_count = 0 THEN 'source'
+            WHEN host_count = 1 THEN 'host'
+            WHEN family <> 'thermal' AND power_domain IS NOT NULL THEN 'power domain'
+            WHEN rack IS NOT NULL THEN 'rack'
+            ELSE 'power domain'
+        END AS scope
+    FROM happened
+),
+-- A step belongs to an event when its middle does.
+step_inside AS MATERIALIZED (
+    SELECT
+        h.event, s.run_id, s.clock, s.series, s.attempt, s.step, s.step_ns, s.step_count
+    FROM happened AS h
+    JOIN step_period AS s
+        ON s.run_id = h.run_id
+        AND s.clock = h.clock
+        AND s.start_ns + s.end_ns >= 2 * h.start_ns
+        AND s.start_ns + s.end_ns < 2 * h.end_ns
+    WHERE h.is_timed
+),
+inside AS (
+    SELECT
+        run_id, event, clock, series,
+        sum(step_count) AS step_count,
+        median(step_ns) AS step_ns,
+        sum(step_count * step_ns) AS total_ns
+    FROM step_inside
+    GROUP BY run_id, event, clock, series
+),
+outside AS (
+    SELECT
+        run_id, clock, series, sum(step_count) AS step_count, median(step_ns) AS step_ns
+    FROM step_period AS s
+    WHERE NOT EXISTS (
+        FROM step_inside AS i
+        WHERE i.run_id = s.run_id
+            AND i.series = s.series
+            AND i.attempt = s.attempt
+            AND i.step = s.step
+    )
+    GROUP BY run_id, clock, series
+),
+-- Of several logs and the capture, the one with most steps in the event tells its cost.
+costed AS (
+    SELECT
+        i.run_id, i.event,
+        i.step_count AS inside_count,
+        o.step_count AS outside_count,
+        i.step_ns AS inside_ns,
+        o.step_ns AS outside_ns,
+        i.total_ns - i.step_count * o.step_ns AS lost_ns
+    FROM inside AS i
+    LEFT JOIN outside AS o USING (run_id, clock, series)
+    QUALIFY row_number() OVER (
+        PARTITION BY i.run_id, i.event
+        ORDER BY o.step_ns IS NULL, i.step_count DESC, i.series
+    ) = 1
+),
+stepped AS (
+    SELECT run_id, list(DISTINCT clock) AS clocks
+    FROM step_period
+    GROUP BY run_id
+)
+SELECT
+    s.run_id,
+    s.event,
+    s.limited_by,
+    s.family,
+    s.scope,
+    CASE s.scope
+        WHEN 'device' THEN s.gpus
+        WHEN 'host' THEN s.host
+        WHEN 'rack' THEN s.rack
+        WHEN 'power domain' THEN s.power_domain
+        ELSE s.source_id
+    END AS place,
+    s.rack,
+    s.power_domain,
+    s.gpu_count,
+    (
+        SELECT count(DISTINCT g.gpu_key)
+        FROM telemetry_gpu AS g
+        WHERE g.run_id = s.run_id
+            AND CASE s.scope
+                WHEN 'device' THEN g.host IS NOT DISTINCT FROM s.host
+                    AND (g.host IS NOT NULL OR g.source_id = s.source_id)
+                WHEN 'host' THEN g.host = s.host
+                WHEN 'rack' THEN g.rack = s.rack
+                WHEN 'power domain' THEN g.power_domain = s.power_domain
+                ELSE g.source_id = s.source_id
+            END
+    ) AS place_gpu_count,
+    r.gpu_count AS run_gpu_count,
+    s.hosts,
+    s.gpus,
+    CASE WHEN s.clock = 'utc' THEN s.start_ns END AS start_utc_ns,
+    CASE WHEN s.is_timed THEN s.start_ns END AS start_ns,
+    CASE WHEN s.is_timed THEN s.end_ns END AS end_ns,
+    CASE WHEN s.is_timed THEN s.end_ns - s.start_ns END AS dur_ns,
+    CASE WHEN s.is_timed THEN s.start_ns - z.first_ns END AS into_run_ns,
+    s.clock,
+    CASE WHEN NOT s.is_timed THEN s.start_ns END AS first_tick,
+    CASE WHEN NOT s.is_timed THEN s.end_ns - 1 END AS last_tick,
+    s.min_clock_hz,
+    s.fallen_share,
+    s.mean_power_w,
+    s.max_temperature_celsius,
+    (
+        SELECT string_agg(n.name, ', ' ORDER BY n.bit)
+        FROM clock_reason AS n
+        WHERE s.reasons & n.bit > 0
+    ) AS reason_names,
+    coalesce(c.inside_count, 0)::BIGINT AS inside_step_count,
+    coalesce(c.outside_count, 0)::BIGINT AS outside_step_count,
+    c.inside_ns::BIGINT AS inside_step_ns,
+    c.outside_ns::BIGINT AS outside_step_ns,
+    1 - c.outside_ns / c.inside_ns AS throughput_loss_share,
+    c.lost_ns::BIGINT AS lost_ns,
+    CASE
+        WHEN c.lost_ns IS NOT NULL THEN NULL
+        WHEN p.clocks IS NULL THEN 'no steps with a time of day'
+        WHEN NOT s.is_timed OR s.clock NOT IN ('utc', 'local')
+            THEN 'the telemetry has no time of day'
+        WHEN NOT list_contains(p.clocks, s.clock)
+            THEN 'steps and telemetry share no clock: '
+                || 'run.toml needs [telemetry] utc_offset'
+        WHEN c.inside_count IS NULL THEN 'no step ran inside'
+        ELSE 'no step ran outside of slowdowns'
+    END AS cost_reason
+FROM scoped AS s
+JOIN (
+    SELECT run_id, count(DISTINCT gpu_key) AS gpu_count
+    FROM telemetry_gpu
+    GROUP BY run_id
+) AS r USING (run_id)
+LEFT JOIN (
+    SELECT
+        run_id, coalesce(clock, 'source ' || source_id) AS clock,
+        min(coalesce(zero_ns, 0) + first_ns) AS first_ns
+    FROM telemetry_gpu
+    WHERE NOT is_profiler
+    GROUP BY ALL
+) AS z USING (run_id, clock)
+LEFT JOIN costed AS c USING (run_id, event)
+LEFT JOIN stepped AS p USING (run_id)
+ORDER BY s.run_id, s.event
