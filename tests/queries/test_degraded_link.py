@@ -7,16 +7,12 @@ ROWS = (
 
 
 def test_generation_2_under_load(trace: Trace) -> None:
-    trace.rounds(
-        pcie_link_gen=[2] * 4, max_pcie_link_gen=5, pcie_link_width=16, gpu_util_share=1
-    )
+    trace.rounds(pcie_link_gen=[2] * 4, max_pcie_link_gen=5, pcie_link_width=16, gpu_util_share=1)
     assert trace.ask(ROWS) == [("gpu X", "generation", 2.0, 5.0, 4, 4)]
 
 
 def test_generation_1_when_idle_is_none(trace: Trace) -> None:
-    trace.rounds(
-        pcie_link_gen=[5, 5, 1, 1, 1], max_pcie_link_gen=5, gpu_util_share=[1, 1, 0, 0, 0]
-    )
+    trace.rounds(pcie_link_gen=[5, 5, 1, 1, 1], max_pcie_link_gen=5, gpu_util_share=[1, 1, 0, 0, 0])
     assert trace.ask(ROWS) == []
 
 

@@ -61,9 +61,7 @@ def test_a_power_cap_with_an_unknown_limit_is_not_judged(trace: Trace) -> None:
 
 def test_below_its_peers_all_along(trace: Trace) -> None:
     for gpu, clock in (("A", 2e9), ("B", 2e9), ("C", 1.2e9), ("D", 2e9)):
-        trace.rounds(
-            sm_clock_hz=[clock] * 2, clock_event_reasons=0, gpu_util_share=1, gpu_id=gpu
-        )
+        trace.rounds(sm_clock_hz=[clock] * 2, clock_event_reasons=0, gpu_util_share=1, gpu_id=gpu)
     rows = trace.ask(
         "SELECT gpu_id, limited_by, round(fallen_share, 2) FROM held_round"
         " JOIN telemetry_gpu USING (telemetry_key)"
