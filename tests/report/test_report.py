@@ -23,7 +23,15 @@ SAMPLES = Path(__file__).parents[2] / "sample_traces"
 RUNS = ("ddp_late_rank", "cuda_graph", "cpu_only", "gpu_metrics")
 EMPTY_WITHOUT_GPU = {
     "time_split", "nccl_share", "activity", "gaps", "top_kernels", "collectives", "copies",
-    "steps", "ranks", "gap_causes", "roofline", "utilisation", "counters", "bandwidth", "benchmarks",
+    "steps",
+    "ranks",
+    "gap_causes",
+    "roofline",
+    "utilisation",
+    "counters",
+    "bandwidth",
+    "benchmarks",
+    "hardware",
 }  # fmt: skip
 
 
