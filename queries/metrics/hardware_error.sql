@@ -12,12 +12,13 @@
 -- entity_id    Which part, e.g. the link; NULL for the GPU itself.
 -- error        What it is.
 -- code         XID; NULL for anything else.
--- metric       Metric that tells it.
+-- metric       Metric that tells it; NULL for a list of links.
 -- severity     note, warning, error or critical.
 -- role         root, or consequence of another error.
 -- is_over      Whether it is more than the ordinary: see thresholds pcie_replay_count,
 --              nvlink_crc_count; a note never is.
--- occurrences  How often, or what the counter grew by; for a degraded link, samples.
+-- occurrences  How often, or what the counter grew by; for a degraded link, samples; of
+--              missing links, how many.
 -- peak_window_count  Most in a window of error_window_ns; NULL for what is no counter.
 -- first_utc_ns  First time, ns since 1970 UTC; NULL when not known.
 -- first_ns     First time, ns since the source's capture start; NULL where not known.
@@ -50,57 +51,17 @@ WITH raised AS (
     WHERE e.kind = 'xid'
     GROUP BY ALL
 ),
-spread AS (
-    SELECT
-        *,
-        ts_ns // threshold_of('error_window_ns')::BIGINT AS place,
-        -- Samples further apart than a window: their mean.
-        CASE WHEN dur_ns > threshold_of('error_window_ns')
-            THEN increase * threshold_of('error_window_ns') / dur_ns ELSE increase END
-            AS window_increase
-    FROM error_growth
-),
-windowed AS (
-    SELECT
-        run_id, source_id, host, gpu_id, device_id, entity, entity_id, metric, place,
-        min(ts_ns) AS first_ns,
-        max(ts_ns) AS last_ns,
-        min(tick) AS first_tick,
-        sum(increase) AS increase,
-        sum(window_increase) AS window_increase
-    FROM spread
-    GROUP BY ALL
-),
-ruled AS (
-    SELECT
-        *,
-        CASE rule
-            WHEN 'pcie' THEN threshold_of('pcie_replay_count')
-            WHEN 'crc' THEN threshold_of('nvlink_crc_count')
-            ELSE 0
-        END AS ordinary_count
-    FROM error_counter
-),
 grown AS (
     SELECT
-        w.run_id, w.source_id, w.host, w.gpu_id, w.device_id, w.entity, w.entity_id,
-        c.error,
+        run_id, source_id, host, gpu_id, device_id, entity, entity_id, error,
         NULL::BIGINT AS code,
-        w.metric,
-        c.severity,
-        c.role,
-        bool_or(c.severity <> 'note' AND w.window_increase > c.ordinary_count) AS is_over,
-        sum(w.increase) AS occurrences,
-        max(w.window_increase) AS peak_window_count,
-        min(w.first_ns) AS first_ns,
-        max(w.last_ns) AS last_ns,
-        min(w.first_tick) AS first_tick,
+        metric, severity, role, is_over,
+        increase AS occurrences,
+        peak_window_count, first_ns, last_ns, first_tick,
         false AS is_at_start,
-        c.meaning AS detail,
+        meaning AS detail,
         NULL AS action
-    FROM windowed AS w
-    JOIN ruled AS c USING (metric)
-    GROUP BY ALL
+    FROM counter_error
 ),
 pending AS (
     SELECT
@@ -153,7 +114,29 @@ link AS (
     FROM degraded_link AS d
     JOIN telemetry_gpu AS g USING (telemetry_key)
 ),
+missing AS (
+    SELECT
+        run_id, source_id, host, gpu_id, device_id,
+        'gpu' AS entity, NULL::VARCHAR AS entity_id,
+        'NVLinks missing' AS error,
+        NULL::BIGINT AS code,
+        NULL::VARCHAR AS metric,
+        'error' AS severity,
+        'root' AS role,
+        true AS is_over,
+        (best_count - link_count)::DOUBLE AS occurrences,
+        NULL::DOUBLE AS peak_window_count,
+        NULL::BIGINT AS first_ns,
+        NULL::BIGINT AS last_ns,
+        NULL::BIGINT AS first_tick,
+        true AS is_at_start,
+        link_count || ' of ' || best_count || ' links are active' AS detail,
+        NULL AS action
+    FROM missing_nvlink
+),
 found AS (
+    SELECT * FROM missing
+    UNION ALL
     SELECT * FROM raised
     UNION ALL
     SELECT * FROM grown

@@ -1,6 +1,7 @@
 -- How long each device takes for the same kernels as its peers: GPUs of the same product
--- that ran kernels of the same name, grid and block, communication left out because it waits for others.
--- A GPU that is slow at equal clocks, without any reason given, is found here.
+-- that ran kernels of the same name, grid and block; communication is left out, because
+-- it waits for others. A GPU that is slow at equal clocks, without any reason given, is
+-- found here.
 -- Grain: one row per (run_id, host, rank, device_id, process, source_id).
 -- Better: lower.
 --

@@ -38,108 +38,7 @@
 -- throughput_loss_share  1 - outside / inside: the part of the throughput that is lost.
 -- lost_ns      Steps inside times what each took longer; NULL when not known.
 -- cost_reason  Why the cost is not known; NULL when it is.
-WITH member AS MATERIALIZED (
-    SELECT
-        m.*,
-        g.gpu_key, g.host, g.device_id, g.gpu_id, g.rack, g.power_domain, g.source_id,
-        w.limited_by, w.reasons, w.sample_count, w.min_clock_hz, w.fallen_share,
-        w.mean_power_w, w.max_temperature_celsius
-    FROM throttle_member AS m
-    JOIN held_window AS w USING (telemetry_key, window_number)
-    JOIN telemetry_gpu AS g USING (telemetry_key)
-),
-happened AS MATERIALIZED (
-    SELECT
-        run_id, event, family, clock, is_timed,
-        mode(limited_by ORDER BY limited_by) AS limited_by,
-        min(start_ns) AS start_ns,
-        max(end_ns) AS end_ns,
-        count(DISTINCT gpu_key) AS gpu_count,
-        count(DISTINCT host) AS host_count,
-        min(host) AS host,
-        min(source_id) AS source_id,
-        CASE WHEN count(DISTINCT rack) = 1 AND count(rack) = count(*) THEN min(rack) END
-            AS rack,
-        CASE WHEN count(DISTINCT power_domain) = 1 AND count(power_domain) = count(*)
-            THEN min(power_domain) END AS power_domain,
-        string_agg(DISTINCT host, ', ' ORDER BY host) AS hosts,
-        array_to_string(
-            list_sort(list(DISTINCT concat_ws(' ', host, coalesce(
-                'GPU ' || device_id, gpu_id
-            ))))[:16], ', '
-        ) AS gpus,
-        bit_or(reasons) AS reasons,
-        min(min_clock_hz) AS min_clock_hz,
-        sum(fallen_share * sample_count) / sum(sample_count) AS fallen_share,
-        sum(mean_power_w * sample_count) / sum(sample_count) AS mean_power_w,
-        max(max_temperature_celsius) AS max_temperature_celsius
-    FROM member
-    GROUP BY run_id, event, family, clock, is_timed
-),
-scoped AS (
-    SELECT
-        *,
-        CASE
-            WHEN gpu_count = 1 THEN 'device'
-            WHEN host_count = 0 THEN 'source'
-            WHEN host_count = 1 THEN 'host'
-            WHEN family <> 'thermal' AND power_domain IS NOT NULL THEN 'power domain'
-            WHEN rack IS NOT NULL THEN 'rack'
-            ELSE 'power domain'
-        END AS scope
-    FROM happened
-),
--- A step belongs to an event when its middle does.
-step_inside AS MATERIALIZED (
-    SELECT
-        h.event, s.run_id, s.clock, s.series, s.attempt, s.step, s.step_ns, s.step_count
-    FROM happened AS h
-    JOIN step_period AS s
-        ON s.run_id = h.run_id
-        AND s.clock = h.clock
-        AND s.start_ns + s.end_ns >= 2 * h.start_ns
-        AND s.start_ns + s.end_ns < 2 * h.end_ns
-    WHERE h.is_timed
-),
-inside AS (
-    SELECT
-        run_id, event, clock, series,
-        sum(step_count) AS step_count,
-        median(step_ns) AS step_ns,
-        sum(step_count * step_ns) AS total_ns
-    FROM step_inside
-    GROUP BY run_id, event, clock, series
-),
-outside AS (
-    SELECT
-        run_id, clock, series, sum(step_count) AS step_count, median(step_ns) AS step_ns
-    FROM step_period AS s
-    WHERE NOT EXISTS (
-        FROM step_inside AS i
-        WHERE i.run_id = s.run_id
-            AND i.series = s.series
-            AND i.attempt = s.attempt
-            AND i.step = s.step
-    )
-    GROUP BY run_id, clock, series
-),
--- Of several logs and the capture, the one with most steps in the event tells its cost.
-costed AS (
-    SELECT
-        i.run_id, i.event,
-        i.step_count AS inside_count,
-        o.step_count AS outside_count,
-        i.step_ns AS inside_ns,
-        o.step_ns AS outside_ns,
-        i.total_ns - i.step_count * o.step_ns AS lost_ns
-    FROM inside AS i
-    LEFT JOIN outside AS o USING (run_id, clock, series)
-    QUALIFY row_number() OVER (
-        PARTITION BY i.run_id, i.event
-        ORDER BY o.step_ns IS NULL, i.step_count DESC, i.series
-    ) = 1
-),
-stepped AS (
+WITH stepped AS (
     SELECT run_id, list(DISTINCT clock) AS clocks
     FROM step_period
     GROUP BY run_id
@@ -210,7 +109,7 @@ SELECT
         WHEN c.inside_count IS NULL THEN 'no step ran inside'
         ELSE 'no step ran outside of slowdowns'
     END AS cost_reason
-FROM scoped AS s
+FROM throttle_group AS s
 JOIN (
     SELECT run_id, count(DISTINCT gpu_key) AS gpu_count
     FROM telemetry_gpu
@@ -224,6 +123,6 @@ LEFT JOIN (
     WHERE NOT is_profiler
     GROUP BY ALL
 ) AS z USING (run_id, clock)
-LEFT JOIN costed AS c USING (run_id, event)
+LEFT JOIN throttle_cost AS c USING (run_id, event)
 LEFT JOIN stepped AS p USING (run_id)
 ORDER BY s.run_id, s.event

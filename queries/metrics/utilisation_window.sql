@@ -1,6 +1,7 @@
 -- Use of a run's GPUs over time, in equal windows (threshold activity_window_count of
--- them over the samples of one clock): the middle of the GPUs, and both ends, which a mean
--- hides. Samples of stuck counters are left out. A window without samples has no row.
+-- them over the samples of one clock): the middle of the GPUs, and both ends, which a
+-- mean hides. Samples of stuck counters are left out. A window without samples has no
+-- row.
 -- Grain: one row per (run_id, clock, metric, window_index).
 --
 -- run_id        Run.

@@ -85,3 +85,16 @@ def test_a_degraded_link_under_load(trace: Trace) -> None:
             "generation 2 of 5 in 4 of 4 samples under load",
         )
     ]
+
+
+def test_a_missing_link_of_nvlink(trace: Trace) -> None:
+    for gpu, count in ((0, 18), (1, 17)):
+        for number in range(count):
+            row = {"origin": "nvlink", "kind": "nvlink", "status": "active", "product": "H100"}
+            trace.insert(
+                "link", source=f"GPU{gpu}", gpu_id=f"u{gpu}", link_number=number,
+                table_number=0, **row,
+            )  # fmt: skip
+    assert errors(trace, "gpu_id, error, occurrences, detail") == [
+        ("u1", "NVLinks missing", 1, "17 of 18 links are active")
+    ]
