@@ -79,3 +79,25 @@ def test_the_hot_gpu_shows_in_the_events(job: tuple[dict[str, Any], Any]) -> Non
         " HAVING sum(increase_value) > 0",
     )
     assert slowed == [(hot["gpu_id"], (end - begin) * 1e9)]
+
+
+def test_the_hot_gpu_is_one_event_and_one_error(job: tuple[dict[str, Any], Any]) -> None:
+    truth, connection = job
+    hot = truth["throttled"]
+    begin, end = hot["rounds"]
+    rows = asked(connection, "SELECT host, gpu_id, limited_by, first_tick, last_tick"
+                 " FROM clock_window")  # fmt: skip
+    why = "hardware thermal slowdown"
+    assert rows == [(hot["host"], hot["gpu_id"], why, begin, end - 1)]
+    events = asked(connection, "SELECT scope, gpu_count, run_gpu_count FROM throttle_event")
+    assert events == [("device", 1, 8)]
+    errors = asked(connection, "SELECT host, gpu_id, code, severity FROM hardware_error")
+    assert errors == [(hot["host"], hot["gpu_id"], 62, "critical")]
+
+
+def test_energy_by_counter_and_by_power_agree(job: tuple[dict[str, Any], Any]) -> None:
+    _, connection = job
+    ratios = asked(connection, "SELECT agreement_ratio, coverage_share FROM gpu_energy")
+    assert len(ratios) == 8
+    for ratio, coverage in ratios:
+        assert ratio == pytest.approx(1, abs=0.02) and coverage == 1

@@ -133,3 +133,21 @@ def test_the_brake_shows(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         [told["gpu_ids"]],
     ).fetchall()
     assert slowest == [(False, told["full_sm_clock_hz"]), (True, told["least_sm_clock_hz"])]
+
+
+@pytest.mark.parametrize("name", ["smi_query", "prometheus_text"])
+def test_the_brake_is_one_event(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    truth, connection = ingested(name, tmp_path, monkeypatch)
+    told = truth["throttled"]
+    ((cause, gpu_count, dur_ns, least_hz),) = connection.execute(
+        "SELECT limited_by, gpu_count, dur_ns, min_clock_hz FROM throttle_event"
+    ).fetchall()
+    assert (cause, gpu_count) == (told["cause"], len(told["gpu_ids"]))
+    assert least_hz == told["least_sm_clock_hz"]
+    # GPUs of a host are read some ms after each other.
+    assert dur_ns == pytest.approx(told["end_ns"] - told["start_ns"], abs=1e7)
+    windows = connection.execute("SELECT gpu_id, start_ns, end_ns FROM clock_window").fetchall()
+    assert [gpu_id for gpu_id, *_ in windows] == told["gpu_ids"]
+    for _, start_ns, end_ns in windows:
+        assert start_ns == pytest.approx(told["start_ns"], abs=1e7)
+        assert end_ns == pytest.approx(told["end_ns"], abs=1e7)
