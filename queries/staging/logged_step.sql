@@ -1,6 +1,6 @@
 -- Training steps as the job's log tells them, line by line: how long, how many tokens,
--- and when the line was printed, on a clock that other files share where the log or run.toml
--- (telemetry.utc_offset) says the zone.
+-- and when the line was printed, on a clock that other files share where the log or
+-- run.toml (telemetry.utc_offset) says the zone.
 -- Grain: one row per logged line of training steps.
 --
 -- run_id      Run.
