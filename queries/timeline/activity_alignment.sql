@@ -124,14 +124,14 @@ judged AS (
         coalesce(c.bin_count, n.bin_count, 0) AS bin_count,
         CASE
             WHEN coalesce(c.bin_count, n.bin_count, 0)
-                < threshold_of('alignment_bin_count')
+                < threshold_of('lag_bin_count')
                 THEN 'the capture spans too few samples of the telemetry'
             WHEN c.correlation IS NULL
                 THEN 'the capture is busy all along, or longer than the telemetry'
-            WHEN c.correlation < threshold_of('alignment_correlation_share')
+            WHEN c.correlation < threshold_of('lag_correlation_share')
                 THEN 'no lag fits'
             WHEN c.second_correlation
-                > c.correlation - threshold_of('alignment_margin_share')
+                > c.correlation - threshold_of('lag_margin_share')
                 THEN 'several lags fit nearly as well'
         END AS reason
     FROM grid AS g
