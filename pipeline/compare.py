@@ -1,0 +1,412 @@
+"""Is the newest run slower than before? Pure statistics: numbers in, verdict out.
+
+A run is one observation, however many steps it has: steps of one run share whatever made that
+run fast or slow. Noise is what was measured between runs of the series.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from pipeline import changes
+
+Verdict = Literal[
+    "regressed",
+    "improved",
+    "unchanged",
+    "inconclusive",
+    "not comparable",
+    "no baseline",
+    "missing",
+]
+VERDICTS: tuple[Verdict, ...] = (
+    *("regressed", "improved", "unchanged", "inconclusive"),
+    *("not comparable", "no baseline", "missing"),
+)
+Better = Literal["lower", "higher"]
+# From so many runs on, the noise they show is as good as known.
+_LONG = 10
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a change must be to be called one; see the view regression_rule for the reasons."""
+
+    baseline_run_count: int = 20
+    least_run_count: int = 4
+    least_sample_count: int = 3
+    night_share: float = 0.02
+    lasting_share: float = 0.005
+    pair_share: float = 0.03
+    noisy_share: float = 0.055
+    false_discovery_share: float = 0.004
+    lasting_p: float = 0.0008
+    surprise_ratio: float = 1.6
+    night_count: int = 30
+
+
+@dataclass(frozen=True)
+class Point:
+    """One metric of one run. ``spread`` is the standard deviation inside the run, None unknown."""
+
+    value: float
+    sample_count: int = 1
+    spread: float | None = None
+
+    @property
+    def error(self) -> float:
+        """Standard error that the run's own samples leave; 0 where there are none."""
+        return (self.spread or 0.0) / np.sqrt(max(1, self.sample_count))
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is known of the newest value of one series.
+
+    ``word`` says what kind of change or doubt it is. ``since`` is the index of the first run of
+    the new level. ``change_share`` is None where the baseline is 0. ``p_value`` is how likely
+    noise alone shows as much within a month of nights.
+    """
+
+    verdict: Verdict
+    word: str = ""
+    reason: str = ""
+    value: float | None = None
+    baseline: float | None = None
+    baseline_count: int = 0
+    noise: float | None = None
+    change: float | None = None
+    change_share: float | None = None
+    interval: tuple[float, float] | None = None
+    p_value: float | None = None
+    since: int | None = None
+    starts: tuple[int, ...] = ()
+    spikes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Change:
+    word: str
+    baseline: float
+    count: int
+    change: float
+    error: float
+    freedom: int
+    p_value: float
+    floor_share: float
+    since: int
+
+
+def judge(points: Sequence[Point], better: Better, floor: float, rule: Rule) -> Judgement:
+    """Judges the last of ``points``, which are comparable runs in the order of time.
+
+    ``floor`` is the least change that matters, in the metric's unit. The verdict is the one that
+    holds if this series is the only one; :func:`settle` corrects for many.
+    """
+    if not points:
+        return Judgement("missing", reason="no run has it")
+    newest = points[-1]
+    earlier = len(points) - 1
+    if earlier < rule.least_run_count:
+        word = "too short" if earlier else ""
+        reason = f"{earlier} earlier runs, {rule.least_run_count} needed"
+        return Judgement("no baseline", word, reason, newest.value, baseline_count=earlier)
+    values = np.array([point.value for point in points], dtype=float)
+    level = float(np.median(np.abs(values)))
+    lasting_floor = max(floor, rule.lasting_share * level)
+    fitted = changes.fit(values, lasting_floor, rule.lasting_p)
+    two = changes.modes(values[:-1][-2 * rule.baseline_run_count :])
+    if two and two.high - two.low >= max(floor, rule.night_share * abs(two.low)):
+        return _of_modes(points, two, better, floor, rule)
+    found = [_of_night(points, values, fitted, floor, rule)]
+    found += _lasting(values, fitted, rule) + _drifting(values, fitted, rule)
+    judged = replace(
+        _worst(found, floor, newest, better),
+        noise=fitted.noise,
+        starts=fitted.starts,
+        spikes=fitted.spikes,
+    )
+    if newest.sample_count < rule.least_sample_count <= _usual_count(points):
+        reason = f"{newest.sample_count} samples, {rule.least_sample_count} needed"
+        return replace(judged, verdict="inconclusive", word="too short", reason=reason)
+    return _doubted(judged, values, fitted, floor, rule)
+
+
+def _usual_count(points: Sequence[Point]) -> int:
+    return int(np.median([point.sample_count for point in points]))
+
+
+def _of_night(
+    points: Sequence[Point], values: changes.Values, fitted: changes.Fit, floor: float, rule: Rule
+) -> _Change:
+    """The newest run against the last ones of its level."""
+    from scipy import special
+
+    last = len(values) - 1
+    start = fitted.starts[-1] if fitted.starts and fitted.starts[-1] < last else 0
+    # A level that only just began is no baseline yet.
+    if last - start < rule.least_run_count:
+        start = 0 if not fitted.starts[:-1] else fitted.starts[-2]
+    places = [i for i in range(start, last) if i not in fitted.apart]
+    places = places[-rule.baseline_run_count :]
+    base = values[places]
+    centre = float(np.mean(_clipped(base)))
+    noise = max(float(np.std(_clipped(base), ddof=1)) if len(base) > 1 else 0.0, 0.0)
+    freedom = len(base) - 1
+    # All runs of the history measure the noise, and so more exactly than the last few; but a
+    # series that has become noisier is as noisy as it is now.
+    if fitted.freedom > freedom:
+        noise, freedom = _without_newest(values, fitted, noise, freedom)
+    own = max(0.0, points[-1].error ** 2 - float(np.median([points[i].error for i in places])) ** 2)
+    error = float(np.sqrt(noise**2 * (1.0 + 1.0 / len(base)) + own))
+    change = float(values[last] - centre)
+    if error == 0.0:
+        p = 0.0 if change else 1.0
+    else:
+        p = float(2.0 * special.stdtr(max(1, freedom), -abs(change) / error))
+    # A month, or as much of it as there is, has that many chances of a false alarm.
+    p = 1.0 - (1.0 - p) ** min(rule.night_count, last)
+    if abs(change) < rule.surprise_ratio * _farthest(values, fitted):
+        p = 1.0
+    return _Change(
+        "one night", centre, len(base), change, error, freedom, p, rule.night_share, last
+    )
+
+
+def _farthest(values: changes.Values, fitted: changes.Fit) -> float:
+    """How far a run before the newest was ever from its level, spikes too: tails of real noise
+    are heavier than those of the normal distribution."""
+    parts = np.split(values[:-1], [start for start in fitted.starts if start < len(values) - 1])
+    return max(float(np.max(np.abs(part - np.median(part)))) for part in parts)
+
+
+def _without_newest(
+    values: changes.Values, fitted: changes.Fit, noise: float, freedom: int
+) -> tuple[float, int]:
+    """Noise around all levels before the newest run, if it is at least that of the last ones."""
+    dropped = {*fitted.apart, len(values) - 1}
+    squares, count, levels = 0.0, 0, 0
+    for part in np.split(np.arange(len(values)), fitted.starts):
+        kept = values[[i for i in part if i not in dropped]]
+        if len(kept):
+            kept = _clipped(kept)
+            squares += float(np.sum((kept - np.mean(kept)) ** 2))
+            count, levels = count + len(kept), levels + 1
+    if count <= levels:
+        return noise, freedom
+    whole = float(np.sqrt(squares / (count - levels)))
+    return (whole, count - levels) if whole >= 0.8 * noise else (noise, freedom)
+
+
+def _clipped(values: changes.Values) -> changes.Values:
+    """Values no further than 4 robust standard deviations from the median."""
+    centre = np.median(values)
+    reach = 4.0 * changes.MAD_FACTOR * float(np.median(np.abs(values - centre)))
+    return np.clip(values, centre - reach, centre + reach) if reach else values
+
+
+def _lasting(values: changes.Values, fitted: changes.Fit, rule: Rule) -> list[_Change]:
+    """The last step, as long as it is younger than a baseline is long."""
+    if not fitted.starts or len(values) - fitted.starts[-1] > rule.baseline_run_count:
+        return []
+    start = fitted.starts[-1]
+    first = fitted.starts[-2] if len(fitted.starts) > 1 else 0
+    kept = [i for i in range(len(values)) if i not in fitted.apart]
+    before = values[[i for i in kept if first <= i < start]][-3 * rule.baseline_run_count :]
+    after = values[[i for i in kept if i >= start]]
+    baseline = float(np.mean(before))
+    change = float(np.mean(after)) - baseline
+    error = fitted.noise * float(np.sqrt(1.0 / len(before) + 1.0 / len(after)))
+    p = changes.step_p(
+        abs(change), fitted.noise, fitted.freedom, len(before), len(after), len(values)
+    )
+    return [
+        _Change(
+            *("lasting step", baseline, len(before), change, error, fitted.freedom, p),
+            *(rule.lasting_share, start),
+        )
+    ]
+
+
+def _drifting(values: changes.Values, fitted: changes.Fit, rule: Rule) -> list[_Change]:
+    if not fitted.is_drift:
+        return []
+    length = len(values)
+    first = float(np.mean(values)) - fitted.slope * (length - 1) / 2.0
+    change = fitted.slope * (length - 1)
+    error = fitted.noise * float(np.sqrt(12.0 / length))
+    p = min(1.0, fitted.drift_p * rule.night_count)
+    return [_Change("drift", first, length, change, error, length - 2, p, rule.lasting_share, 0)]
+
+
+def _of_modes(
+    points: Sequence[Point], two: changes.Modes, better: Better, floor: float, rule: Rule
+) -> Judgement:
+    """A series that goes to and fro has no level: only what lies beyond both modes is news."""
+    newest = points[-1]
+    reach = max(4.0 * two.noise, 0.25 * (two.high - two.low))
+    reason = f"runs alternate between {two.low:.6g} and {two.high:.6g}"
+    nearest = two.low if newest.value < two.low else two.high
+    change = newest.value - nearest
+    freedom = min(len(points) - 1, 2 * rule.baseline_run_count) - 2
+    found = _Change(
+        *("beyond both modes", nearest, freedom + 2, change, max(two.noise, reach / 4.0)),
+        *(freedom, 0.0, rule.night_share, len(points) - 1),
+    )
+    judged = replace(_worst([found], floor, newest, better), noise=two.noise, reason=reason)
+    if two.low - reach <= newest.value <= two.high + reach:
+        return replace(judged, verdict="inconclusive", word="bimodal", since=None)
+    return judged
+
+
+def _worst(found: list[_Change], floor: float, newest: Point, better: Better) -> Judgement:
+    """The most certain of the changes that matter; without one, that of the night."""
+    mattering = [c for c in found if c.change and abs(c.change) >= _least(c, floor)]
+    change = min(mattering, key=lambda c: c.p_value) if mattering else found[0]
+    from scipy import special
+
+    reach = float(special.stdtrit(max(1, change.freedom), 0.975)) * change.error
+    share = change.change / abs(change.baseline) if change.baseline else None
+    verdict: Verdict = "unchanged"
+    if mattering:
+        is_worse = (change.change > 0) == (better == "lower")
+        verdict = "regressed" if is_worse else "improved"
+    return Judgement(
+        verdict,
+        change.word if mattering else "",
+        value=newest.value,
+        baseline=change.baseline,
+        baseline_count=change.count,
+        change=change.change,
+        change_share=share,
+        interval=(change.change - reach, change.change + reach),
+        p_value=change.p_value if mattering else 1.0,
+        since=change.since if mattering else None,
+    )
+
+
+def _least(change: _Change, floor: float) -> float:
+    return max(floor, change.floor_share * abs(change.baseline))
+
+
+def _doubted(
+    judged: Judgement, values: changes.Values, fitted: changes.Fit, floor: float, rule: Rule
+) -> Judgement:
+    """Takes a verdict back where the series shows why it would be wrong."""
+    if judged.word == "one night" and judged.change is not None:
+        alike = _spikes_like(judged.change, judged.baseline or 0.0, values, fitted, rule)
+        if alike >= 2:
+            reason = f"{alike} single nights before were as far off and came back"
+            return replace(judged, verdict="inconclusive", word="single spike", reason=reason)
+    base = abs(judged.baseline or 0.0)
+    if fitted.noise > max(rule.noisy_share * base, floor):
+        reason = f"runs of one level spread by {fitted.noise:.4g} (standard deviation)"
+        if judged.verdict == "unchanged":
+            return replace(judged, verdict="inconclusive", word="noisy", reason=reason)
+        return replace(judged, reason=reason)
+    return judged
+
+
+def _spikes_like(
+    change: float, baseline: float, values: changes.Values, fitted: changes.Fit, rule: Rule
+) -> int:
+    recent = [i for i in fitted.spikes if i >= len(values) - 3 * rule.baseline_run_count]
+    off = [values[i] - baseline for i in recent]
+    return sum(1 for one in off if one * change > 0 and abs(one) >= 0.5 * abs(change))
+
+
+# -- many series ---------------------------------------------------------------------------
+
+
+def rejected(p_values: Sequence[float], share: float = 0.05) -> list[bool]:
+    """Benjamini and Hochberg: which null hypotheses fall if ``share`` of these may be true."""
+    order = sorted(range(len(p_values)), key=lambda i: (p_values[i], i))
+    count = 0
+    for rank, place in enumerate(order, 1):
+        if p_values[place] <= share * rank / len(order):
+            count = rank
+    falls = [False] * len(order)
+    for place in order[:count]:
+        falls[place] = True
+    return falls
+
+
+def settle(judgements: Sequence[Judgement], rule: Rule) -> list[Judgement]:
+    """The verdicts that hold when all series are looked at: the others are taken back."""
+    tested = [i for i, j in enumerate(judgements) if j.p_value is not None]
+    # A doubt about a series does not make the others' evidence weaker: it counts as no change.
+    chances = [
+        judgements[i].p_value or 0.0 if judgements[i].verdict in ("regressed", "improved") else 1.0
+        for i in tested
+    ]
+    holds = dict(zip(tested, rejected(chances, rule.false_discovery_share), strict=True))
+    settled = []
+    for place, judged in enumerate(judgements):
+        if judged.verdict in ("regressed", "improved") and not holds.get(place, False):
+            judged = replace(_taken_back(judged), since=None)
+        settled.append(judged)
+    return settled
+
+
+def _taken_back(judged: Judgement) -> Judgement:
+    if judged.reason:
+        return replace(judged, verdict="inconclusive", word="noisy")
+    # What a longer history of this noise would call a change is not called unchanged.
+    is_large = abs(judged.change or 0.0) > 3.0 * (judged.noise or 0.0)
+    if is_large and judged.baseline_count < _LONG:
+        reason = f"{judged.baseline_count} earlier runs do not measure the noise well enough"
+        return replace(judged, verdict="inconclusive", word="too short", reason=reason)
+    return replace(judged, verdict="unchanged", word="within noise")
+
+
+# -- two runs ------------------------------------------------------------------------------
+
+
+def compare_two(
+    base: Point, run: Point, better: Better, floor: float, noise: float | None, rule: Rule
+) -> Judgement:
+    """Judges ``run`` against one other run. ``noise`` is the spread between runs of the series,
+    None where it was never measured: then only the runs' own samples speak."""
+    from scipy import special
+
+    change = run.value - base.value
+    share = change / abs(base.value) if base.value else None
+    error = float(np.sqrt(base.error**2 + run.error**2 + 2.0 * (noise or 0.0) ** 2))
+    freedom = max(1, min(base.sample_count, run.sample_count) - 1)
+    if error:
+        p = float(2.0 * special.stdtr(freedom, -abs(change) / error))
+        reach = float(special.stdtrit(freedom, 0.975)) * error
+    else:
+        p, reach = (0.0 if change else 1.0), 0.0
+    told = Judgement(
+        *("unchanged", "", ""),
+        value=run.value,
+        baseline=base.value,
+        baseline_count=1,
+        noise=noise,
+        change=change,
+        change_share=share,
+        interval=(change - reach, change + reach),
+        p_value=p,
+    )
+    if change == 0.0:
+        return told
+    if noise is not None and noise > max(rule.noisy_share * abs(base.value), floor):
+        reason = f"runs of the series spread by {noise:.4g} (standard deviation)"
+        if abs(change) < 4.0 * noise:
+            return replace(told, verdict="inconclusive", word="noisy", reason=reason)
+    if abs(change) < max(floor, rule.pair_share * abs(base.value)):
+        return replace(told, word="below the floor")
+    few = min(base.sample_count, run.sample_count)
+    if noise is None and few < rule.least_sample_count and base.value:
+        reason = f"{few} samples in a run, {rule.least_sample_count} needed"
+        return replace(told, verdict="inconclusive", word="too short", reason=reason)
+    if p > rule.false_discovery_share:
+        return replace(told, verdict="inconclusive", word="within noise")
+    verdict: Verdict = "regressed" if (change > 0) == (better == "lower") else "improved"
+    reason = "" if noise is not None else "noise between runs is not known"
+    return replace(told, verdict=verdict, word="two runs", reason=reason)
