@@ -44,7 +44,12 @@ class Table:
 
 @dataclass(frozen=True)
 class Query:
-    """A view: ``queries/<layer>/<name>.sql``. ``better`` is ``higher``, ``lower`` or empty."""
+    """A view: ``queries/<layer>/<name>.sql``. ``better`` is ``higher``, ``lower`` or empty.
+
+    ``values``, ``keys`` and ``samples`` say how runs are compared by it: which columns, with a
+    direction of their own if it differs; which columns tell rows of a run apart; which column
+    counts what a row rests on. Where the header leaves them out, see ``run_metrics``.
+    """
 
     name: str
     layer: str
@@ -54,6 +59,9 @@ class Query:
     hint: str
     columns: tuple[Column, ...]
     sql: str
+    values: str = ""
+    keys: str | None = None
+    samples: str = ""
 
 
 @cache
@@ -145,7 +153,7 @@ def _query(path: Path, layer: str) -> Query:
     lines = _comment_lines(sql)
     blank = lines.index("") if "" in lines else len(lines)
     head, listing = lines[:blank], lines[blank + 1 :]
-    tags = {"Grain": "", "Better": "", "Hint": ""}
+    tags = {"Grain": "", "Better": "", "Value": "", "Key": "", "Samples": "", "Hint": ""}
     prose: list[str] = []
     current = ""
     for line in head:
@@ -166,6 +174,9 @@ def _query(path: Path, layer: str) -> Query:
         hint=tags["Hint"],
         columns=_listed_columns(listing),
         sql=sql,
+        values=tags["Value"].rstrip("."),
+        keys=tags["Key"].rstrip(".") or None,
+        samples=tags["Samples"].rstrip("."),
     )
 
 

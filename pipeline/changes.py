@@ -26,6 +26,8 @@ LEAST_SEGMENT = 2
 _PENALTY = 4.0
 # Beyond this many standard deviations of noise from both neighbours a value is a spike.
 _SPIKE = 4.0
+# Fewer runs than this show no drift that noise could not.
+_DRIFT_RUNS = 15
 # Two clusters this many of their own standard deviations apart are two modes; the halves of
 # normal noise lie 2.7 apart, of 20 values of it hardly ever more than 6.
 _MODES_APART = 8.0
@@ -156,7 +158,7 @@ def _drift(values: Values, places: list[int]) -> tuple[float, float]:
     """Slope of a line that tells the series better than its steps do, and how likely it is noise;
     0 where steps or a constant tell it better."""
     count = len(values)
-    if count < 10 or not np.any(values != values[0]):
+    if count < _DRIFT_RUNS or not np.any(values != values[0]):
         return 0.0, 1.0
     from scipy import stats
 

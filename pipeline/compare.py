@@ -43,8 +43,8 @@ class Rule:
     lasting_share: float = 0.005
     pair_share: float = 0.03
     noisy_share: float = 0.055
-    false_discovery_share: float = 0.004
-    lasting_p: float = 0.0008
+    false_discovery_share: float = 0.003
+    lasting_p: float = 0.0003
     surprise_ratio: float = 1.6
     night_count: int = 30
 
@@ -60,7 +60,7 @@ class Point:
     @property
     def error(self) -> float:
         """Standard error that the run's own samples leave; 0 where there are none."""
-        return (self.spread or 0.0) / np.sqrt(max(1, self.sample_count))
+        return (self.spread or 0.0) / float(np.sqrt(max(1, self.sample_count)))
 
 
 @dataclass(frozen=True)

@@ -243,6 +243,21 @@ class Store:
             _sync_folder(target.parent)
         return ("replaced" if old else "stored"), ""
 
+    def _keep(self, tables: Path, run_id: str, source: str) -> None:
+        """Makes staged tables visible that were made from the store's own, not from a file."""
+        target = self._folder(run_id, source)
+        with self._commit_lock():
+            if not target.parent.exists():
+                raise UserError(f"run {run_id}", "left the store meanwhile", "start again")
+            _sync(tables)
+            for file in tables.iterdir():
+                file.rename(file.with_suffix(""))
+            if target.exists():
+                _exchange(tables, target)
+            else:
+                os.rename(tables, target)
+            _sync_folder(target.parent)
+
     def _touch(self, tables: Path, target: Path) -> None:
         """Same content under new times on disk: remember the times, so that it isn't read again."""
         (new,) = tables.glob(f"source_file-*{_PART}")
@@ -298,14 +313,7 @@ class Store:
         folders = self._run_folders(runs)
         baselines = self._baseline_folders(folders or [])
         connection = self._bare_connection(database)
-        for name, file in catalog.reference().items():
-            connection.execute(
-                f"CREATE TABLE {name} AS FROM read_csv({_literal(str(file))}, header = true, "
-                "auto_detect = true, sample_size = -1)"
-            )
-        self._override(connection, thresholds or {})
-        for macro in catalog.macros():
-            connection.execute(macro)
+        self._add_reference(connection, thresholds or {})
         # Views are made over empty tables first: making one binds all that it comes to, and to
         # bind Parquet is to look for its files, a thousand times over.
         for table in catalog.tables().values():
@@ -323,6 +331,47 @@ class Store:
                 connection.execute(f"DROP VIEW {query.name}")
                 connection.execute(f"CREATE TABLE {query.name} AS {query.sql}")
         return connection
+
+    def _add_reference(
+        self, connection: duckdb.DuckDBPyConnection, thresholds: Mapping[str, float]
+    ) -> None:
+        for name, file in catalog.reference().items():
+            connection.execute(
+                f"CREATE TABLE {name} AS FROM read_csv({_literal(str(file))}, header = true, "
+                "auto_detect = true, sample_size = -1)"
+            )
+        self._override(connection, thresholds)
+        for macro in catalog.macros():
+            connection.execute(macro)
+
+    def lookups(
+        self, views: Iterable[str], thresholds: Mapping[str, float]
+    ) -> duckdb.DuckDBPyConnection:
+        """DuckDB with the reference tables and the views over these alone."""
+        connection = self._bare_connection()
+        self._add_reference(connection, thresholds)
+        for name in views:
+            connection.execute(f"CREATE VIEW {name} AS {catalog.queries()[name].sql}")
+        return connection
+
+    def bare(
+        self, tables: Iterable[str], runs: Sequence[str] | None = None
+    ) -> duckdb.DuckDBPyConnection:
+        """DuckDB with these stored tables alone: in a store of thousands of runs to look for
+        the files of all the others takes longer than to read what is wanted."""
+        folders = self._run_folders(runs)
+        connection = self._bare_connection()
+        for name in tables:
+            self._create_table(connection, catalog.tables()[name], folders)
+        return connection
+
+    def contents(self) -> dict[str, tuple[str, ...]]:
+        """Of every run the files that say what is stored of it: other content, other names."""
+        found: dict[str, tuple[str, ...]] = {}
+        for run in self.runs():
+            names = self._folder(run, "").parent.glob("source_id=*/source_file-*.parquet")
+            found[run] = tuple(sorted(f"{file.parent.name}/{file.name}" for file in names))
+        return {run: names for run, names in found.items() if names}
 
     def runs(self) -> list[str]:
         """Names of the runs in the store, sorted."""
@@ -421,6 +470,11 @@ class Staging:
         content is there already) or ``duplicate`` with the name of the twin in the same run.
         """
         return self.store._commit(self.folder / "tables", run_id, name)
+
+    def keep(self, run_id: str, source: str) -> None:
+        """Makes everything written visible as what was made of a run, in place of what was made
+        before; ``source`` is a word, which no file's identity is."""
+        self.store._keep(self.folder / "tables", run_id, source)
 
 
 def _no_glob(path: Path) -> str:

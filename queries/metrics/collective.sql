@@ -1,6 +1,9 @@
 -- Every collective on every rank: when it arrived, how long it waited for the last one,
 -- how long the transfer took.
 -- Grain: one row per communication kernel.
+-- Better: higher.
+-- Value: busbw_bytes_per_s, transfer_ns lower.
+-- Key: operation, message_bytes.
 --
 -- run_id           Run.
 -- step             Step; NULL where matched over the whole capture.

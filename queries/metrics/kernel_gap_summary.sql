@@ -1,6 +1,7 @@
 -- Idle time of each physical GPU between its activities: how much, how often, how long.
 -- Grain: one row per (run_id, host, gpu_id, source_id).
 -- Better: lower.
+-- Value: gap_share, idle_share.
 --
 -- run_id         Run.
 -- host           Host; NULL when the trace does not say.

@@ -1,6 +1,9 @@
 -- Memory copies by direction and kind of memory, with the bandwidth they reached.
 -- Grain: one row per (run_id, host, rank, device_id, process, kind, source_memory,
 --   destination_memory, source_id).
+-- Better: higher.
+-- Value: bytes_per_s.
+-- Samples: copy_count.
 --
 -- run_id       Run.
 -- host         Host; NULL when the trace does not say.

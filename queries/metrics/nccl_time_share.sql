@@ -1,6 +1,9 @@
 -- How much of each device's time is communication, how much of that compute hides, and
 -- the exclusive split of its span: compute, exposed communication, exposed memory, idle.
 -- Grain: one row per (run_id, host, rank, device_id, process, source_id).
+-- Better: lower.
+-- Value: nccl_share_of_kernel_time, communication_share, exposed_communication_share,
+--   idle_share, overlap_share higher, busy_share higher.
 --
 -- run_id           Run.
 -- host             Host; NULL when the trace does not say.

@@ -2,6 +2,8 @@
 -- exposed communication, exposed memory operations and idle sum to the step exactly. Of a
 -- run without steps on devices, the lines of its training logs, without a split.
 -- Grain: one row per (run_id, host, rank, device_id, process, step, source_id).
+-- Better: lower.
+-- Value: step_ns, exposed_communication_share, nccl_share_of_kernel_time, idle_share.
 --
 -- run_id           Run.
 -- host             Host; NULL when the trace does not say.

@@ -3,6 +3,10 @@
 -- compilation. Step times are the printed ones; where none are, or only running means,
 -- they follow from the framework's clock or the lines' times.
 -- Grain: one row per (run_id, framework, attempt, source_id).
+-- Better: higher.
+-- Value: median_step_ns lower, p95_step_ns lower, tokens_per_s, tokens_per_s_per_gpu,
+--   samples_per_s, reported_flops_per_s_per_gpu, reported_mfu_share.
+-- Samples: logged_step_count.
 --
 -- run_id               Run.
 -- framework            Framework that printed the steps.
