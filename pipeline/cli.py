@@ -13,11 +13,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pipeline import __version__, catalog, units
+from pipeline.cli_history import compare, nightly, regress
+from pipeline.cli_options import Command, run_option, set_option, store_option
 from pipeline.errors import UserError
 
 if TYPE_CHECKING:
@@ -27,10 +29,8 @@ if TYPE_CHECKING:
     from pipeline.readers.record import Issue
     from pipeline.store import Store
 
-DEFAULT_STORE = "tracelake_store"
 FORMATS = ("table", "csv", "json", "parquet")
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 Render = Callable[[Sequence[str], Sequence[Sequence[object]]], str]
 
 
@@ -48,34 +48,6 @@ class _Group(click.Group):
             ctx.exit(0)
 
 
-def store_option(command: Command) -> Command:
-    return click.option(
-        "--store",
-        "store_path",
-        type=click.Path(path_type=Path),
-        envvar="TRACELAKE_STORE",
-        default=DEFAULT_STORE,
-        show_default=True,
-        show_envvar=True,
-        help="Folder of the store.",
-    )(command)
-
-
-def set_option(command: Command) -> Command:
-    return click.option(
-        "--set",
-        "thresholds",
-        multiple=True,
-        metavar="NAME=VALUE",
-        callback=lambda _ctx, _param, texts: dict(_assignment(text) for text in texts),
-        help="Override a threshold; see 'tracelake query threshold'.",
-    )(command)
-
-
-def run_option(help_text: str) -> Callable[[Command], Command]:
-    return click.option("--run", "runs", multiple=True, metavar="RUN", help=help_text)
-
-
 def output_options(command: Command) -> Command:
     command = click.option(
         "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file."
@@ -90,16 +62,6 @@ def output_options(command: Command) -> Command:
     )(command)
 
 
-def _assignment(text: str) -> tuple[str, float]:
-    name, equals, value = text.partition("=")
-    try:
-        if not equals or not name:
-            raise ValueError
-        return name, float(value)
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is not NAME=VALUE with a number") from None
-
-
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="tracelake")
 def main() -> None:
@@ -109,6 +71,10 @@ def main() -> None:
     Example:
       tracelake ingest archive/ && tracelake report --output report/
     """
+
+
+for command in (compare, nightly, regress):
+    main.add_command(command)
 
 
 # -- ingest --------------------------------------------------------------------------------

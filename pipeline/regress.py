@@ -118,21 +118,22 @@ def rule_of(store: Store, thresholds: Mapping[str, float]) -> tuple[Rule, dict[s
 
 
 @dataclass
-class _Numbers:
+class Numbers:
     """All numbers of all runs, by metric and run."""
 
     points: dict[MetricKey, dict[str, Point]] = field(default_factory=dict)
     about: dict[MetricKey, About] = field(default_factory=dict)
 
-    @classmethod
-    def load(cls, store: Store) -> _Numbers:
-        numbers = cls()
-        rows = run_metrics.load(store.bare(["run_metric"]))
-        for run, view, column, statistic, key, unit, better, value, samples, spread in rows:
-            metric = (view, column, statistic, key)
-            numbers.about.setdefault(metric, About(unit, better))
-            numbers.points.setdefault(metric, {})[run] = Point(value, samples, spread)
-        return numbers
+
+def load_numbers(store: Store) -> Numbers:
+    """Everything in run_metric."""
+    numbers = Numbers()
+    rows = run_metrics.load(store.bare(["run_metric"]))
+    for run, view, column, statistic, key, unit, better, value, samples, spread in rows:
+        metric = (view, column, statistic, key)
+        numbers.about.setdefault(metric, About(unit, better))
+        numbers.points.setdefault(metric, {})[run] = Point(value, samples, spread)
+    return numbers
 
 
 def regress(
@@ -151,7 +152,7 @@ def regress(
         raise UserError(str(store.root), "no runs in it", "ingest some first")
     every = series.into_series(runs.values())
     chosen = _chosen(every, runs, only_series, only_run)
-    numbers = _Numbers.load(store)
+    numbers = load_numbers(store)
     newest_ns = max((r.start_ns for r in runs.values() if r.start_ns is not None), default=None)
     judged = []
     for one in chosen:
@@ -204,7 +205,7 @@ def _judge_series(
     only_run: str | None,
     since: str | None,
     newest_ns: int | None,
-    numbers: _Numbers,
+    numbers: Numbers,
     floors: Mapping[str, float],
     rule: Rule,
 ) -> list[Judged]:

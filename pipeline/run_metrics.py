@@ -142,12 +142,12 @@ def _statements() -> Iterable[str]:
 def derive(store: Store, on_run: Callable[[int, int], None] = lambda _done, _all: None) -> int:
     """Makes the numbers of every run that has none, or whose files or queries have changed
     since; the count of runs made."""
-    stamps = _stamps(store)
+    wanted = stamps(store)
     known = _known_stamps(store)
-    stale = [run for run, stamp in stamps.items() if known.get(run) != stamp]
+    stale = [run for run, stamp in wanted.items() if known.get(run) != stamp]
     done = 0
     for batch in _batches(store, stale):
-        _derive(store, batch, stamps)
+        _derive(store, batch, wanted)
         done += len(batch)
         on_run(done, len(stale))
     return len(stale)
@@ -178,7 +178,7 @@ def _known_stamps(store: Store) -> dict[str, str]:
     return {run: stamp for run, stamp in rows.fetchall()}
 
 
-def _stamps(store: Store) -> dict[str, str]:
+def stamps(store: Store) -> dict[str, str]:
     """What each run's numbers follow from: its files, and how numbers are made from them."""
     made_by = _fingerprint_of_queries()
     return {
@@ -198,7 +198,7 @@ def _fingerprint_of_queries() -> str:
     return digest.hexdigest()
 
 
-def _derive(store: Store, runs: Sequence[str], stamps: dict[str, str]) -> None:
+def _derive(store: Store, runs: Sequence[str], made_from: dict[str, str]) -> None:
     views = [*dict.fromkeys(metric.view for metric in every_metric())]
     asked = [*views, "step_time_part", "run_circumstance"]
     connection = store.connect(runs=runs, asked=asked)
@@ -227,7 +227,7 @@ def _derive(store: Store, runs: Sequence[str], stamps: dict[str, str]) -> None:
     connection.close()
     for run in runs:
         rows[run]["run_metric"].sort(key=lambda row: row[:4])
-        rows[run]["run_condition"].append(("stamp", "stamp", stamps[run]))
+        rows[run]["run_condition"].append(("stamp", "stamp", made_from[run]))
         keep(store, run, DERIVED, rows[run])
 
 

@@ -52,6 +52,17 @@ def index_page(
     return _environment().get_template("index.html").render(columns=columns, rows=rows, pages=pages)
 
 
+def history_page(series: Sequence[Mapping[str, object]], width: int, height: int) -> str:
+    """The page of every series' history."""
+    template = _environment().get_template("history.html")
+    return template.render(series=series, width=width, height=height)
+
+
+def night_page(**told: object) -> str:
+    """The page of one night's verdicts."""
+    return _environment().get_template("night.html").render(**told)
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(

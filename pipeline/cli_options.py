@@ -1,0 +1,51 @@
+"""Options that several commands of the command line share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+DEFAULT_STORE = "tracelake_store"
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def store_option(command: Command) -> Command:
+    return click.option(
+        "--store",
+        "store_path",
+        type=click.Path(path_type=Path),
+        envvar="TRACELAKE_STORE",
+        default=DEFAULT_STORE,
+        show_default=True,
+        show_envvar=True,
+        help="Folder of the store.",
+    )(command)
+
+
+def set_option(command: Command) -> Command:
+    return click.option(
+        "--set",
+        "thresholds",
+        multiple=True,
+        metavar="NAME=VALUE",
+        callback=lambda _ctx, _param, texts: dict(_assignment(text) for text in texts),
+        help="Override a threshold; see 'tracelake query threshold'.",
+    )(command)
+
+
+def run_option(help_text: str) -> Callable[[Command], Command]:
+    return click.option("--run", "runs", multiple=True, metavar="RUN", help=help_text)
+
+
+def _assignment(text: str) -> tuple[str, float]:
+    name, equals, value = text.partition("=")
+    try:
+        if not equals or not name:
+            raise ValueError
+        return name, float(value)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not NAME=VALUE with a number") from None
