@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -49,8 +49,7 @@ class Rule:
     night_count: int = 30
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """One metric of one run. ``spread`` is the standard deviation inside the run, None unknown."""
 
     value: float
@@ -249,7 +248,7 @@ def _of_modes(
     """A series that goes to and fro has no level: only what lies beyond both modes is news."""
     newest = points[-1]
     reach = max(4.0 * two.noise, 0.25 * (two.high - two.low))
-    reason = f"runs alternate between {two.low:.6g} and {two.high:.6g}"
+    reason = f"runs alternate between two levels, {_apart(two)} apart"
     nearest = two.low if newest.value < two.low else two.high
     change = newest.value - nearest
     freedom = min(len(points) - 1, 2 * rule.baseline_run_count) - 2
@@ -261,6 +260,11 @@ def _of_modes(
     if two.low - reach <= newest.value <= two.high + reach:
         return replace(judged, verdict="inconclusive", word="bimodal", since=None)
     return judged
+
+
+def _apart(two: changes.Modes) -> str:
+    apart = two.high - two.low
+    return f"{apart / abs(two.low):.1%}" if two.low else f"{apart:.4g}"
 
 
 def _worst(found: list[_Change], floor: float, newest: Point, better: Better) -> Judgement:
@@ -304,7 +308,8 @@ def _doubted(
             return replace(judged, verdict="inconclusive", word="single spike", reason=reason)
     base = abs(judged.baseline or 0.0)
     if fitted.noise > max(rule.noisy_share * base, floor):
-        reason = f"runs of one level spread by {fitted.noise:.4g} (standard deviation)"
+        spread = f"{fitted.noise / base:.1%}" if base else f"{fitted.noise:.4g}"
+        reason = f"runs of one level spread by {spread} (standard deviation)"
         if judged.verdict == "unchanged":
             return replace(judged, verdict="inconclusive", word="noisy", reason=reason)
         return replace(judged, reason=reason)
@@ -396,7 +401,8 @@ def compare_two(
     if change == 0.0:
         return told
     if noise is not None and noise > max(rule.noisy_share * abs(base.value), floor):
-        reason = f"runs of the series spread by {noise:.4g} (standard deviation)"
+        spread = f"{noise / abs(base.value):.1%}" if base.value else f"{noise:.4g}"
+        reason = f"runs of the series spread by {spread} (standard deviation)"
         if abs(change) < 4.0 * noise:
             return replace(told, verdict="inconclusive", word="noisy", reason=reason)
     if abs(change) < max(floor, rule.pair_share * abs(base.value)):

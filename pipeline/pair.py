@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from pipeline.store import Store
 
 
+# What a run of the series usually has is seen from this many.
+_RECENT = 100
+
+
 @dataclass(frozen=True)
 class Pair:
     """Both runs, whether they may be compared at all, and their numbers."""
@@ -62,7 +66,7 @@ def compare_runs(store: Store, base_id: str, run_id: str, thresholds: Mapping[st
         reason = "; ".join(f"{key} {a} -> {b}" for key, (a, b) in differing.items())
     else:
         for one, other in ((base, run), (run, base)):
-            short = series.shortcoming(one, [other])
+            short = series.shortcoming(one, series.usual([other]))
             if short:
                 verdict, reason = "inconclusive", f"{one.run_id} is incomplete: {short}"
     alike = [
@@ -70,7 +74,8 @@ def compare_runs(store: Store, base_id: str, run_id: str, thresholds: Mapping[st
         for one in series.into_series(runs.values())
         if any(r.run_id == run_id for r in one.runs)
         for r in one.runs
-        if not series.differences(r, run) and not series.shortcoming(r, one.runs)
+        if not series.differences(r, run)
+        and not series.shortcoming(r, series.usual(one.runs[-_RECENT:]))
     ]
     told = _told(store, base, run, alike, verdict, reason, floors, rule)
     parts = load_parts(store, [base_id, run_id])

@@ -128,11 +128,14 @@ class Numbers:
 def load_numbers(store: Store) -> Numbers:
     """Everything in run_metric."""
     numbers = Numbers()
-    rows = run_metrics.load(store.bare(["run_metric"]))
-    for run, view, column, statistic, key, unit, better, value, samples, spread in rows:
+    metrics, columns = run_metrics.load(store.bare(["run_metric"]))
+    held: list[dict[str, Point]] = []
+    for view, column, statistic, key, unit, better in metrics:
         metric = (view, column, statistic, key)
-        numbers.about.setdefault(metric, About(unit, better))
-        numbers.points.setdefault(metric, {})[run] = Point(value, samples, spread)
+        numbers.about[metric] = About(unit, better)
+        held.append(numbers.points.setdefault(metric, {}))
+    for place, run, value, samples, spread in zip(*columns, strict=True):
+        held[place][run] = Point(value, samples, spread)
     return numbers
 
 
@@ -251,9 +254,10 @@ def _choose_baseline(judged: Judged, before: list[Run], every: list[Series]) -> 
     """Which earlier runs count, and whether the run itself can be judged at all."""
     run = judged.run
     assert run is not None
+    usual = series.usual(before)
     for other in before:
         differing = series.differences(other, run)
-        short = series.shortcoming(other, before)
+        short = series.shortcoming(other, usual)
         if differing:
             judged.left_out[other.run_id] = f"not comparable: {_listed(differing)}"
         elif short:
@@ -262,7 +266,7 @@ def _choose_baseline(judged: Judged, before: list[Run], every: list[Series]) -> 
             judged.earlier.append(other)
     if judged.earlier:
         judged.suspects = series.suspects(judged.earlier[-1], run)
-    short = series.shortcoming(run, judged.earlier or before)
+    short = series.shortcoming(run, series.usual(judged.earlier or before))
     if short:
         judged.verdict, judged.reason = "inconclusive", f"incomplete: {short}"
         return

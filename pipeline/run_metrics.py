@@ -254,9 +254,19 @@ def metric_name(view: str, column: str, statistic: str, key: str) -> str:
     return f"{name} [{key}]" if key else name
 
 
-def load(connection: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
-    """Everything in run_metric, run by run."""
-    return connection.execute(
-        "SELECT run_id, view_name, metric, statistic, key, unit, better, value, sample_count, "
-        "spread FROM run_metric ORDER BY view_name, metric, statistic, key, run_id"
+def load(
+    connection: duckdb.DuckDBPyConnection,
+) -> tuple[list[tuple[Any, ...]], tuple[list[Any], ...]]:
+    """Everything in run_metric: the metrics (view, column, statistic, key, unit, better), and as
+    columns the number of the metric, the run, value, samples and spread."""
+    connection.execute("CREATE TEMP TABLE number AS FROM run_metric")
+    metrics = connection.execute(
+        "SELECT view_name, metric, statistic, key, any_value(unit), any_value(better) "
+        "FROM number GROUP BY view_name, metric, statistic, key "
+        "ORDER BY view_name, metric, statistic, key"
     ).fetchall()
+    table = connection.sql(
+        "SELECT dense_rank() OVER (ORDER BY view_name, metric, statistic, key) - 1 AS place, "
+        "run_id, value, sample_count, spread FROM number ORDER BY place, run_id"
+    ).to_arrow_table()
+    return metrics, tuple(column.to_pylist() for column in table.columns)

@@ -196,25 +196,31 @@ def suspects(before: Run, after: Run) -> dict[str, tuple[str, str]]:
     return found
 
 
-def shortcoming(run: Run, others: Sequence[Run]) -> str:
-    """Why a run is not whole, by itself or beside the others of its series; empty if it is."""
+def usual(runs: Sequence[Run]) -> dict[str, int]:
+    """What runs of a series have as a rule: ranks, captures, steps found in them."""
+    keys = ("rank_count", "capture_count", "step_count")
+    return {key: _usual(runs, key) for key in keys}
+
+
+def shortcoming(run: Run, usually: Mapping[str, int]) -> str:
+    """Why a run is not whole, by itself or beside what is usual; empty if it is."""
     captures = run.number("capture_count") or 0
     work = (run.number("kernel_count") or 0) + (run.number("graph_launch_count") or 0)
     if captures and not work:
         return "a capture without kernels"
     has_steps = run.number("step_count") or (
-        run.number("logged_step_count") and not _usual(others, "step_count")
+        run.number("logged_step_count") and not usually["step_count"]
     )
     if captures and not has_steps:
         return "a capture without steps"
     for key, word in (("refused_count", "refused"), ("incomplete_count", "incomplete")):
         if run.number(key):
             return f"{run.number(key)} of its files {word}"
-    ranks, usual = run.number("rank_count") or 0, _usual(others, "rank_count")
+    ranks = run.number("rank_count") or 0
     world = run.number("parallelism.world_size")
-    if ranks < usual:
-        return f"{ranks} of {max(usual, world or 0)} ranks"
-    if captures == 0 and _usual(others, "capture_count"):
+    if ranks < usually["rank_count"]:
+        return f"{ranks} of {max(usually['rank_count'], world or 0)} ranks"
+    if captures == 0 and usually["capture_count"]:
         return "no capture, which other runs of the series have"
     return ""
 

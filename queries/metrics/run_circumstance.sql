@@ -1,5 +1,5 @@
--- Under which circumstances a run's numbers came about: what must agree for two runs to be
--- compared, what may have changed between them, and how complete the run is.
+-- Under which circumstances a run's numbers came about: what must agree for two runs to
+-- be compared, what may have changed between them, and how complete the run is.
 -- Grain: one row per (run_id, kind, key, value_text).
 --
 -- run_id      Run.

@@ -1,4 +1,4 @@
-"""Writes the nights of `history.toml`: `python sample_traces/history.py [--output DIR]`.
+"""Writes the nights of `nights.toml`: `python sample_traces/nights.py [--output DIR]`.
 
 Each night of each job is a run of its own, with its run.toml and a training log or a trace.
 """
@@ -93,7 +93,7 @@ def traced(about: dict[str, Any], night: int, start_ns: int) -> tuple[Job, float
 
 def write(output: Path) -> dict[str, Any]:
     """Writes every night below `output`; returns what is true of them."""
-    told = tomllib.loads((HERE / "history.toml").read_text(encoding="utf-8"))
+    told = tomllib.loads((HERE / "nights.toml").read_text(encoding="utf-8"))
     truth: dict[str, Any] = {"nights": told["nights"], "jobs": {}}
     for job, about in ((name, value) for name, value in told.items() if isinstance(value, dict)):
         runs = {}
