@@ -26,6 +26,8 @@ LEAST_SEGMENT = 2
 _PENALTY = 4.0
 # Beyond this many standard deviations of noise from both neighbours a value is a spike.
 _SPIKE = 4.0
+# The search takes the square of the length: a longer history is searched in parts.
+_SEARCHED = 400
 # Fewer runs than this show no drift that noise could not.
 _DRIFT_RUNS = 15
 # Two clusters this many of their own standard deviations apart are two modes; the halves of
@@ -108,8 +110,15 @@ def _proposed(values: Values) -> list[int]:
 
     scale = rough_noise(values) or float(np.std(values))
     signal = ((values - np.median(values)) / scale)[:, None]
-    search = ruptures.KernelCPD(kernel="linear", min_size=LEAST_SEGMENT).fit(signal)
-    return [int(end) for end in search.predict(pen=_PENALTY * np.log(len(values)))[:-1]]
+    penalty = _PENALTY * np.log(len(values))
+    places: list[int] = []
+    begin = 0
+    for part in np.array_split(signal, -(-len(signal) // _SEARCHED)):
+        search = ruptures.KernelCPD(kernel="linear", min_size=LEAST_SEGMENT).fit(part)
+        # Where two parts meet may be a step too; what is none is not confirmed.
+        places += [begin + int(end) for end in search.predict(pen=penalty)]
+        begin += len(part)
+    return places[:-1]
 
 
 def _confirmed(values: Values, places: list[int], floor: float, alpha: float) -> list[int]:

@@ -25,7 +25,8 @@ COMMANDS = [
 def test_the_tour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TRACELAKE_STORE", raising=False)
-    (tmp_path / "sample_traces").symlink_to(ROOT / "sample_traces")
+    for folder in ("sample_traces", "sample_history"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     assert len(COMMANDS) >= 8
     for command in COMMANDS:
         result = CliRunner().invoke(main, command)
