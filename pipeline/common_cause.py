@@ -8,6 +8,9 @@ from dataclasses import dataclass
 # Of the series that share a host or a version, so many must have changed for it to be the cause.
 _LEAST_SHARE = 0.8
 _LEAST_SERIES = 2
+# So many numbers of one run, and this share of them, are the run as a whole.
+_LEAST_NUMBERS = 10
+_MOST_NUMBERS = 0.6
 
 
 @dataclass(frozen=True)
@@ -22,8 +25,11 @@ class Cause:
     series: tuple[str, ...]
     others: int
     is_contrasted: bool
+    numbers: int = 0
 
     def __str__(self) -> str:
+        if self.key == "run" or len(self.series) == 1:
+            return f"{self.key} {self.value}: {self.numbers} numbers of one run {self.verdict}"
         beside = f", none of {self.others} without it" if self.is_contrasted else ""
         return f"{self.key} {self.value}: {len(self.series)} series {self.verdict}{beside}"
 
@@ -37,6 +43,9 @@ class Case:
     verdict: str
     shared: Mapping[str, Sequence[str]]
     changed: frozenset[str]
+    run: str = ""
+    changed_numbers: int = 0
+    judged_numbers: int = 0
 
 
 def common_causes(cases: Sequence[Case]) -> list[Cause]:
@@ -50,11 +59,25 @@ def common_causes(cases: Sequence[Case]) -> list[Cause]:
                 break
             key, value, found, others, contrasted = best
             number = len(causes) + 1
+            numbers = sum(c.changed_numbers for c in cases if c.series in found)
             causes.append(
-                Cause(number, verdict, key, value, tuple(sorted(found)), others, contrasted)
+                Cause(
+                    number, verdict, key, value, tuple(sorted(found)), others, contrasted, numbers
+                )
             )
             open_ -= found
+        for case in cases:
+            if case.series in open_ and _is_whole(case):
+                hosts = case.shared.get("host", ())
+                key, value = ("host", ", ".join(hosts)) if hosts else ("run", case.run)
+                about = (len(causes) + 1, verdict, key, value, (case.series,), 0, False)
+                causes.append(Cause(*about, numbers=case.changed_numbers))
     return causes
+
+
+def _is_whole(case: Case) -> bool:
+    """Whether most of a run's numbers changed at once: the run has changed, not its numbers."""
+    return case.changed_numbers >= max(_LEAST_NUMBERS, _MOST_NUMBERS * case.judged_numbers)
 
 
 def _best(

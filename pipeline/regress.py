@@ -354,7 +354,10 @@ def _settle(judged: list[Judged], rule: Rule) -> None:
 
 def _case(one: Judged) -> Case:
     assert one.run is not None
-    return Case(one.series.name, one.verdict, one.run.suspects, frozenset(one.suspects))
+    changed = one.count(one.verdict) if one.told else 0
+    judged = sum(one.count(verdict) for verdict in ("regressed", "improved", "unchanged"))
+    about = (one.series.name, one.verdict, one.run.suspects, frozenset(one.suspects))
+    return Case(*about, one.run.run_id, changed, judged)
 
 
 def _verdict_of(one: Judged) -> str:
@@ -409,6 +412,20 @@ def _attribute(store: Store, judged: list[Judged]) -> None:
         after = [parts[run] for run in now if run in parts]
         if before and after:
             one.attribution = attribute(mean_of(before), mean_of(after))
+            one.told = [_renamed(told, one.attribution) for told in one.told]
+
+
+def _renamed(told: Told, found: Attribution) -> Told:
+    """A kernel that is missing because it is called something else now says so."""
+    if told.judgement.verdict != "missing" or told.metric[0] != "step_kernel_time":
+        return told
+    names = (
+        d.name for d in found.differences if d.old_name and told.metric[3].endswith(d.old_name)
+    )
+    new = next(names, None)
+    if new is None:
+        return told
+    return replace(told, judgement=replace(told.judgement, reason=f"renamed to {new}"))
 
 
 def _by_cost(one: Judged) -> tuple[Any, ...]:

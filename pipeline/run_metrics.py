@@ -46,7 +46,10 @@ _PLACES = frozenset(
         "thread",
     ]
 )
-_UNITS = re.compile(r"_(bytes_per_s|flops_per_s|share|celsius|bytes|count|per_s|hz|ns|w|j)\b")
+_UNIT = re.compile(
+    r"(?:^|_)(bytes_per_s|flops_per_s|per_s|share|celsius|bytes|count|hz|ns|w|j)"
+    r"(?:_per_gpu|_of_\w+)?$"
+)
 # With no Value line, only columns of these units are what the direction speaks of: totals of
 # a capture, counts and places in time are not.
 _FITTING = {
@@ -73,8 +76,8 @@ class Metric:
 
     @property
     def unit(self) -> str | None:
-        found = _UNITS.findall(self.column)
-        return found[-1] if found else None
+        found = _UNIT.search(self.column)
+        return found[1] if found else None
 
 
 def metrics_of(query: catalog.Query) -> list[Metric]:

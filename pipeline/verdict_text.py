@@ -57,6 +57,7 @@ def as_record(night: Night) -> dict[str, Any]:
                 "series": list(c.series),
                 "series_without_it": c.others,
                 "is_contrasted": c.is_contrasted,
+                "number_count": c.numbers,
             }
             for c in night.causes
         ],

@@ -36,3 +36,12 @@ def test_a_host_on_which_others_are_well_is_none() -> None:
 
 def test_one_series_alone_has_no_common_cause() -> None:
     assert common_causes([case("a", "regressed", "node-a")]) == []
+
+
+def test_most_numbers_of_one_run_are_its_host_not_a_hundred_regressions() -> None:
+    shared = {"host": ("node-a",)}
+    one = Case("suite", "regressed", shared, frozenset(), "run", 100, 104)
+    (cause,) = common_causes([one])
+    assert str(cause) == "host node-a: 100 numbers of one run regressed"
+    few = Case("suite", "regressed", shared, frozenset(), "run", 12, 104)
+    assert common_causes([few]) == []

@@ -34,6 +34,10 @@ named_host AS (
     SELECT run_id, host FROM process
     UNION
     SELECT run_id, host FROM source_file
+    UNION
+    SELECT run_id, host FROM training_step
+    UNION
+    SELECT run_id, host FROM host_placement
 ),
 captured AS (
     SELECT
