@@ -15,8 +15,8 @@ from pipeline.errors import UserError
 
 if TYPE_CHECKING:
     from pipeline.ingest import Outcome
+    from pipeline.judged import Night
     from pipeline.pair import Pair
-    from pipeline.regress import Night
 
 VERDICTS = (
     *("regressed", "improved", "unchanged", "inconclusive"),

@@ -8,11 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
 from pipeline import changes
+from pipeline.level_change import (
+    Change,
+    Point,
+    Rule,
+    drifting,
+    lasting,
+    least_change,
+    of_night,
+)
 
 Verdict = Literal[
     "regressed",
@@ -31,35 +40,17 @@ Better = Literal["lower", "higher"]
 # From so many runs on, the noise they show is as good as known.
 _LONG = 10
 
-
-@dataclass(frozen=True)
-class Rule:
-    """What a change must be to be called one; see the view regression_rule for the reasons."""
-
-    baseline_run_count: int = 20
-    least_run_count: int = 4
-    least_sample_count: int = 3
-    night_share: float = 0.02
-    lasting_share: float = 0.005
-    pair_share: float = 0.03
-    noisy_share: float = 0.055
-    false_discovery_share: float = 0.003
-    lasting_p: float = 0.0003
-    surprise_ratio: float = 1.6
-    night_count: int = 30
-
-
-class Point(NamedTuple):
-    """One metric of one run. ``spread`` is the standard deviation inside the run, None unknown."""
-
-    value: float
-    sample_count: int = 1
-    spread: float | None = None
-
-    @property
-    def error(self) -> float:
-        """Standard error that the run's own samples leave; 0 where there are none."""
-        return (self.spread or 0.0) / float(np.sqrt(max(1, self.sample_count)))
+__all__ = [
+    "Better",
+    "Judgement",
+    "Point",
+    "Rule",
+    "Verdict",
+    "compare_two",
+    "judge",
+    "rejected",
+    "settle",
+]
 
 
 @dataclass(frozen=True)
@@ -87,19 +78,6 @@ class Judgement:
     spikes: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Change:
-    word: str
-    baseline: float
-    count: int
-    change: float
-    error: float
-    freedom: int
-    p_value: float
-    floor_share: float
-    since: int
-
-
 def judge(points: Sequence[Point], better: Better, floor: float, rule: Rule) -> Judgement:
     """Judges the last of ``points``, which are comparable runs in the order of time.
 
@@ -121,11 +99,11 @@ def judge(points: Sequence[Point], better: Better, floor: float, rule: Rule) -> 
     two = changes.modes(values[:-1][-2 * rule.baseline_run_count :])
     if two and two.high - two.low >= max(floor, rule.night_share * abs(two.low)):
         return _of_modes(points, two, better, floor, rule)
-    found = [_of_night(points, values, fitted, floor, rule)]
-    found += _lasting(values, fitted, rule) + _drifting(values, fitted, rule)
+    found = [of_night(points, values, fitted, floor, rule)]
+    found += lasting(values, fitted, rule) + drifting(values, fitted, rule)
     judged = replace(
         _worst(found, floor, newest, better),
-        noise=fitted.noise,
+        noise=found[0].noise,
         starts=fitted.starts,
         spikes=fitted.spikes,
     )
@@ -139,109 +117,6 @@ def _usual_count(points: Sequence[Point]) -> int:
     return int(np.median([point.sample_count for point in points]))
 
 
-def _of_night(
-    points: Sequence[Point], values: changes.Values, fitted: changes.Fit, floor: float, rule: Rule
-) -> _Change:
-    """The newest run against the last ones of its level."""
-    from scipy import special
-
-    last = len(values) - 1
-    start = fitted.starts[-1] if fitted.starts and fitted.starts[-1] < last else 0
-    # A level that only just began is no baseline yet.
-    if last - start < rule.least_run_count:
-        start = 0 if not fitted.starts[:-1] else fitted.starts[-2]
-    places = [i for i in range(start, last) if i not in fitted.apart]
-    places = places[-rule.baseline_run_count :]
-    base = values[places]
-    centre = float(np.mean(_clipped(base)))
-    noise = max(float(np.std(_clipped(base), ddof=1)) if len(base) > 1 else 0.0, 0.0)
-    freedom = len(base) - 1
-    # All runs of the history measure the noise, and so more exactly than the last few; but a
-    # series that has become noisier is as noisy as it is now.
-    if fitted.freedom > freedom:
-        noise, freedom = _without_newest(values, fitted, noise, freedom)
-    own = max(0.0, points[-1].error ** 2 - float(np.median([points[i].error for i in places])) ** 2)
-    error = float(np.sqrt(noise**2 * (1.0 + 1.0 / len(base)) + own))
-    change = float(values[last] - centre)
-    if error == 0.0:
-        p = 0.0 if change else 1.0
-    else:
-        p = float(2.0 * special.stdtr(max(1, freedom), -abs(change) / error))
-    # A month, or as much of it as there is, has that many chances of a false alarm.
-    p = 1.0 - (1.0 - p) ** min(rule.night_count, last)
-    if abs(change) < rule.surprise_ratio * _farthest(values, fitted):
-        p = 1.0
-    return _Change(
-        "one night", centre, len(base), change, error, freedom, p, rule.night_share, last
-    )
-
-
-def _farthest(values: changes.Values, fitted: changes.Fit) -> float:
-    """How far a run before the newest was ever from its level, spikes too: tails of real noise
-    are heavier than those of the normal distribution."""
-    parts = np.split(values[:-1], [start for start in fitted.starts if start < len(values) - 1])
-    return max(float(np.max(np.abs(part - np.median(part)))) for part in parts)
-
-
-def _without_newest(
-    values: changes.Values, fitted: changes.Fit, noise: float, freedom: int
-) -> tuple[float, int]:
-    """Noise around all levels before the newest run, if it is at least that of the last ones."""
-    dropped = {*fitted.apart, len(values) - 1}
-    squares, count, levels = 0.0, 0, 0
-    for part in np.split(np.arange(len(values)), fitted.starts):
-        kept = values[[i for i in part if i not in dropped]]
-        if len(kept):
-            kept = _clipped(kept)
-            squares += float(np.sum((kept - np.mean(kept)) ** 2))
-            count, levels = count + len(kept), levels + 1
-    if count <= levels:
-        return noise, freedom
-    whole = float(np.sqrt(squares / (count - levels)))
-    return (whole, count - levels) if whole >= 0.8 * noise else (noise, freedom)
-
-
-def _clipped(values: changes.Values) -> changes.Values:
-    """Values no further than 4 robust standard deviations from the median."""
-    centre = np.median(values)
-    reach = 4.0 * changes.MAD_FACTOR * float(np.median(np.abs(values - centre)))
-    return np.clip(values, centre - reach, centre + reach) if reach else values
-
-
-def _lasting(values: changes.Values, fitted: changes.Fit, rule: Rule) -> list[_Change]:
-    """The last step, as long as it is younger than a baseline is long."""
-    if not fitted.starts or len(values) - fitted.starts[-1] > rule.baseline_run_count:
-        return []
-    start = fitted.starts[-1]
-    first = fitted.starts[-2] if len(fitted.starts) > 1 else 0
-    kept = [i for i in range(len(values)) if i not in fitted.apart]
-    before = values[[i for i in kept if first <= i < start]][-3 * rule.baseline_run_count :]
-    after = values[[i for i in kept if i >= start]]
-    baseline = float(np.mean(before))
-    change = float(np.mean(after)) - baseline
-    error = fitted.noise * float(np.sqrt(1.0 / len(before) + 1.0 / len(after)))
-    p = changes.step_p(
-        abs(change), fitted.noise, fitted.freedom, len(before), len(after), len(values)
-    )
-    return [
-        _Change(
-            *("lasting step", baseline, len(before), change, error, fitted.freedom, p),
-            *(rule.lasting_share, start),
-        )
-    ]
-
-
-def _drifting(values: changes.Values, fitted: changes.Fit, rule: Rule) -> list[_Change]:
-    if not fitted.is_drift:
-        return []
-    length = len(values)
-    first = float(np.mean(values)) - fitted.slope * (length - 1) / 2.0
-    change = fitted.slope * (length - 1)
-    error = fitted.noise * float(np.sqrt(12.0 / length))
-    p = min(1.0, fitted.drift_p * rule.night_count)
-    return [_Change("drift", first, length, change, error, length - 2, p, rule.lasting_share, 0)]
-
-
 def _of_modes(
     points: Sequence[Point], two: changes.Modes, better: Better, floor: float, rule: Rule
 ) -> Judgement:
@@ -252,9 +127,9 @@ def _of_modes(
     nearest = two.low if newest.value < two.low else two.high
     change = newest.value - nearest
     freedom = min(len(points) - 1, 2 * rule.baseline_run_count) - 2
-    found = _Change(
+    found = Change(
         *("beyond both modes", nearest, freedom + 2, change, max(two.noise, reach / 4.0)),
-        *(freedom, 0.0, rule.night_share, len(points) - 1),
+        *(freedom, 0.0, rule.night_share, len(points) - 1, two.noise),
     )
     judged = replace(_worst([found], floor, newest, better), noise=two.noise, reason=reason)
     if two.low - reach <= newest.value <= two.high + reach:
@@ -267,9 +142,9 @@ def _apart(two: changes.Modes) -> str:
     return f"{apart / abs(two.low):.1%}" if two.low else f"{apart:.4g}"
 
 
-def _worst(found: list[_Change], floor: float, newest: Point, better: Better) -> Judgement:
+def _worst(found: list[Change], floor: float, newest: Point, better: Better) -> Judgement:
     """The most certain of the changes that matter; without one, that of the night."""
-    mattering = [c for c in found if c.change and abs(c.change) >= _least(c, floor)]
+    mattering = [c for c in found if c.change and abs(c.change) >= least_change(c, floor)]
     change = min(mattering, key=lambda c: c.p_value) if mattering else found[0]
     from scipy import special
 
@@ -293,10 +168,6 @@ def _worst(found: list[_Change], floor: float, newest: Point, better: Better) ->
     )
 
 
-def _least(change: _Change, floor: float) -> float:
-    return max(floor, change.floor_share * abs(change.baseline))
-
-
 def _doubted(
     judged: Judgement, values: changes.Values, fitted: changes.Fit, floor: float, rule: Rule
 ) -> Judgement:
@@ -307,8 +178,9 @@ def _doubted(
             reason = f"{alike} single nights before were as far off and came back"
             return replace(judged, verdict="inconclusive", word="single spike", reason=reason)
     base = abs(judged.baseline or 0.0)
-    if fitted.noise > max(rule.noisy_share * base, floor):
-        spread = f"{fitted.noise / base:.1%}" if base else f"{fitted.noise:.4g}"
+    noise = judged.noise or 0.0
+    if noise > max(rule.noisy_share * base, floor):
+        spread = f"{noise / base:.1%}" if base else f"{noise:.4g}"
         reason = f"runs of one level spread by {spread} (standard deviation)"
         if judged.verdict == "unchanged":
             return replace(judged, verdict="inconclusive", word="noisy", reason=reason)

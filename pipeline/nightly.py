@@ -22,7 +22,7 @@ from pipeline.ingest import Outcome, Summary, ingest
 from pipeline.store import Store
 
 if TYPE_CHECKING:
-    from pipeline.regress import Night
+    from pipeline.judged import Night
 
 _PAGES = ".pages.json"
 

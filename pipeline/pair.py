@@ -12,15 +12,10 @@ from pipeline import changes, run_metrics, series
 from pipeline.attribution import Attribution, attribute
 from pipeline.compare import Better, Judgement, Rule, compare_two
 from pipeline.errors import UserError
-from pipeline.regress import (
-    About,
-    Told,
-    load_numbers,
-    load_parts,
-    load_runs,
-    rule_of,
-)
+from pipeline.judged import About, Told
+from pipeline.regress import load_numbers, load_runs, rule_of
 from pipeline.series import Run
+from pipeline.step_change import load_parts
 
 if TYPE_CHECKING:
     from pipeline.store import Store

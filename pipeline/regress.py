@@ -8,99 +8,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from pipeline import run_metrics, series
-from pipeline.attribution import Attribution, Key, Part, attribute, mean_of
-from pipeline.common_cause import Case, Cause, common_causes
-from pipeline.compare import VERDICTS, Judgement, Point, Rule, judge, settle
+from pipeline.common_cause import Case, common_causes
+from pipeline.compare import Judgement, Point, Rule, judge, settle
 from pipeline.errors import UserError
+from pipeline.judged import About, Judged, MetricKey, Night, Told
 from pipeline.series import Run, Series
+from pipeline.step_change import attribute_changes
 
 if TYPE_CHECKING:
     from pipeline.store import Store
-
-# (view, column, statistic, key): one number of a run.
-MetricKey = tuple[str, str, str, str]
-# The numbers by which a job's speed is known, best first: cost is told in them.
-HEADLINES: tuple[tuple[str, str], ...] = (
-    ("step_time", "step_ns"),
-    ("training_step_summary", "median_step_ns"),
-    ("training_step_summary", "tokens_per_s"),
-    ("training_step_summary", "tokens_per_s_per_gpu"),
-)
-
-
-@dataclass(frozen=True)
-class About:
-    """What a number is, beside its value."""
-
-    unit: str | None
-    better: str
-
-
-@dataclass(frozen=True)
-class Told:
-    """One number of one series, judged. ``history`` holds run and value, the judged one last."""
-
-    metric: MetricKey
-    about: About
-    judgement: Judgement
-    history: tuple[tuple[str, float], ...] = ()
-    since_run: str | None = None
-    cause: int | None = None
-
-    @property
-    def name(self) -> str:
-        return run_metrics.metric_name(*self.metric)
-
-    @property
-    def is_headline(self) -> bool:
-        return self.metric[:2] in HEADLINES and self.metric[2] == "median"
-
-
-@dataclass
-class Judged:
-    """One series, its judged run, and what was found. ``run`` is None for a series that should
-    have had a run and has none."""
-
-    series: Series
-    run: Run | None
-    earlier: list[Run]  # whole and comparable, in the order of time
-    told: list[Told] = field(default_factory=list)
-    verdict: str = ""
-    reason: str = ""
-    suspects: dict[str, tuple[str, str]] = field(default_factory=dict)
-    missing_nights: list[str] = field(default_factory=list)
-    left_out: dict[str, str] = field(default_factory=dict)
-    attribution: Attribution | None = None
-
-    @property
-    def headline(self) -> Told | None:
-        """The number that says how fast the job is; None where none is known."""
-        for view, column in HEADLINES:
-            for told in self.told:
-                if told.metric[:3] == (view, column, "median"):
-                    return told
-        return None
-
-    def count(self, verdict: str) -> int:
-        return sum(told.judgement.verdict == verdict for told in self.told)
-
-
-@dataclass
-class Night:
-    """Everything that was judged at once."""
-
-    rule: Rule
-    judged: list[Judged]
-    causes: list[Cause]
-    runs_total: int
-
-    def count(self, verdict: str) -> int:
-        """Numbers of that verdict, and runs that as a whole have it."""
-        whole = sum(not one.told and one.verdict == verdict for one in self.judged)
-        return whole + sum(one.count(verdict) for one in self.judged)
-
-    def counts(self) -> dict[str, int]:
-        return {verdict: self.count(verdict) for verdict in VERDICTS}
 
 
 def rule_of(store: Store, thresholds: Mapping[str, float]) -> tuple[Rule, dict[str, float]]:
@@ -169,7 +85,7 @@ def regress(
                     replace(t, cause=cause.number) if t.judgement.verdict == cause.verdict else t
                     for t in each.told
                 ]
-    _attribute(store, judged)
+    attribute_changes(store, judged)
     judged.sort(key=_by_cost)
     return Night(rule, judged, causes, len(runs))
 
@@ -368,64 +284,6 @@ def _verdict_of(one: Judged) -> str:
         return one.headline.judgement.verdict
     order = ("improved", "unchanged", "inconclusive", "no baseline", "missing")
     return next(word for word in order if one.count(word))
-
-
-# -- attribution ---------------------------------------------------------------------------
-
-
-def load_parts(store: Store, runs: Sequence[str]) -> dict[str, dict[Key, Part]]:
-    """The parts of each run's mean step."""
-    rows: list[tuple[Any, ...]] = (
-        store.bare(["run_step_part"], list(runs))
-        .execute(
-            "SELECT run_id, part, coalesce(class, ''), coalesce(name, ''), coalesce(shape, ''), "
-            "launch_count, device_step_count, total_ns FROM run_step_part ORDER BY ALL"
-        )
-        .fetchall()
-    )
-    found: dict[str, dict[Key, Part]] = {}
-    for run, part, class_, name, shape, launches, steps, total_ns in rows:
-        per_step = None if launches is None else launches / steps
-        found.setdefault(run, {})[part, class_, name] = Part(total_ns / steps, per_step, shape)
-    return found
-
-
-def _attribute(store: Store, judged: list[Judged]) -> None:
-    for one in judged:
-        headline = one.headline
-        if headline is None or one.run is None:
-            continue
-        since = headline.judgement.since
-        if headline.judgement.verdict not in ("regressed", "improved") or since is None:
-            continue
-        ids = [run_id for run_id, _ in headline.history]
-        start = max(1, since)
-        base, now = ids[:start][-10:], ids[start:][-10:]
-        if headline.judgement.word == "drift":
-            third = max(1, len(ids) // 3)
-            base, now = ids[:third][-10:], ids[-third:][-10:]
-        if one.suspects == {} and start < len(ids):
-            by_id = {r.run_id: r for r in (*one.earlier, one.run)}
-            one.suspects = series.suspects(by_id[ids[start - 1]], by_id[ids[start]])
-        parts = load_parts(store, [*base, *now])
-        before = [parts[run] for run in base if run in parts]
-        after = [parts[run] for run in now if run in parts]
-        if before and after:
-            one.attribution = attribute(mean_of(before), mean_of(after))
-            one.told = [_renamed(told, one.attribution) for told in one.told]
-
-
-def _renamed(told: Told, found: Attribution) -> Told:
-    """A kernel that is missing because it is called something else now says so."""
-    if told.judgement.verdict != "missing" or told.metric[0] != "step_kernel_time":
-        return told
-    names = (
-        d.name for d in found.differences if d.old_name and told.metric[3].endswith(d.old_name)
-    )
-    new = next(names, None)
-    if new is None:
-        return told
-    return replace(told, judgement=replace(told.judgement, reason=f"renamed to {new}"))
 
 
 def _by_cost(one: Judged) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from pipeline import changes
 from pipeline.compare import Better, Point, Rule, judge, settle
-from pipeline.regress import Night
+from pipeline.judged import Night
 
 # More numbers than this tell no more of the detector, and take minutes.
 _MOST = 60

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from pipeline import units
 from pipeline.attribution import Attribution
 from pipeline.compare import VERDICTS
-from pipeline.regress import Judged, Night, Told
+from pipeline.judged import Judged, Night, Told
 
 # Parts of a change below this share of it are told together.
 _SMALL_PART = 0.02

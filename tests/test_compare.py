@@ -208,3 +208,7 @@ def test_two_runs() -> None:
 def test_spikes_at_both_ends_are_seen() -> None:
     values = np.array([9.0, 1.0, 1.1, 0.9, 1.0, 1.1, 0.9, 9.0])
     assert changes.spikes(values, 0.1) == (0, 7)
+
+
+def test_a_series_that_only_jumps_has_no_spikes() -> None:
+    assert changes.spikes(np.array([5.0, 0.0, 4.0, 0.0, 4.0, 0.0]), 0.1) == ()

@@ -16,8 +16,9 @@ from pipeline import run_metrics
 from pipeline.cli import main
 from pipeline.errors import UserError
 from pipeline.ingest import ingest
+from pipeline.judged import Judged, Night
 from pipeline.nightly import only_one
-from pipeline.regress import Judged, Night, regress
+from pipeline.regress import regress
 from pipeline.series import NIGHT_NS
 from pipeline.store import Store
 

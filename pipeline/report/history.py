@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pipeline import units
-from pipeline.regress import Judged, Night, Told
+from pipeline.judged import Judged, Night, Told
 from pipeline.report import page as pages
 from pipeline.verdict_text import change_text, since_text
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline.compare import VERDICTS
-from pipeline.regress import Judged, Night
+from pipeline.judged import Judged, Night
 from pipeline.report import page as pages
 from pipeline.report import page_name
 from pipeline.verdict_text import attribution_lines, change_text, counts_text, signed, since_text

@@ -1,0 +1,181 @@
+"""In which ways a series may have changed: one night, a lasting step, a drift.
+
+Each is told as a change from a baseline, with how likely noise alone shows as much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline import changes
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a change must be to be called one; see the view regression_rule for the reasons."""
+
+    baseline_run_count: int = 20
+    least_run_count: int = 4
+    least_sample_count: int = 3
+    night_share: float = 0.02
+    lasting_share: float = 0.005
+    pair_share: float = 0.03
+    noisy_share: float = 0.055
+    false_discovery_share: float = 0.003
+    lasting_p: float = 0.0003
+    surprise_ratio: float = 1.6
+    night_count: int = 30
+
+
+class Point(NamedTuple):
+    """One metric of one run. ``spread`` is the standard deviation inside the run, None unknown."""
+
+    value: float
+    sample_count: int = 1
+    spread: float | None = None
+
+    @property
+    def error(self) -> float:
+        """Standard error that the run's own samples leave; 0 where there are none."""
+        return (self.spread or 0.0) / float(np.sqrt(max(1, self.sample_count)))
+
+
+@dataclass(frozen=True)
+class Change:
+    """A difference from a baseline of ``count`` runs, from the run ``since`` on."""
+
+    word: str
+    baseline: float
+    count: int
+    change: float
+    error: float
+    freedom: int
+    p_value: float
+    floor_share: float
+    since: int
+    noise: float
+
+
+def of_night(
+    points: Sequence[Point], values: changes.Values, fitted: changes.Fit, floor: float, rule: Rule
+) -> Change:
+    """The newest run against the last ones of its level."""
+    from scipy import special
+
+    last = len(values) - 1
+    start = fitted.starts[-1] if fitted.starts and fitted.starts[-1] < last else 0
+    # A level that only just began is no baseline yet.
+    if last - start < rule.least_run_count:
+        start = 0 if not fitted.starts[:-1] else fitted.starts[-2]
+    places = [i for i in range(start, last) if i not in fitted.apart]
+    places = places[-rule.baseline_run_count :]
+    base = values[places]
+    centre = float(np.mean(_clipped(base)))
+    noise = max(float(np.std(_clipped(base), ddof=1)) if len(base) > 1 else 0.0, 0.0)
+    freedom = len(base) - 1
+    # All runs of the history measure the noise, and so more exactly than the last few; but a
+    # series that has become noisier is as noisy as it is now.
+    if fitted.freedom > freedom:
+        noise, freedom = _without_newest(values, fitted, noise, freedom)
+    own = max(0.0, points[-1].error ** 2 - float(np.median([points[i].error for i in places])) ** 2)
+    error = float(np.sqrt(noise**2 * (1.0 + 1.0 / len(base)) + own))
+    change = float(values[last] - centre)
+    if error == 0.0:
+        p = 0.0 if change else 1.0
+    else:
+        p = float(2.0 * special.stdtr(max(1, freedom), -abs(change) / error))
+    # A month, or as much of it as there is, has that many chances of a false alarm.
+    p = 1.0 - (1.0 - p) ** min(rule.night_count, last)
+    if abs(change) < rule.surprise_ratio * _farthest(values, fitted):
+        p = 1.0
+    return Change(
+        "one night", centre, len(base), change, error, freedom, p, rule.night_share, last, noise
+    )
+
+
+def _farthest(values: changes.Values, fitted: changes.Fit) -> float:
+    """How far a run before the newest was ever from its level, spikes too: tails of real noise
+    are heavier than those of the normal distribution."""
+    parts = np.split(values[:-1], [start for start in fitted.starts if start < len(values) - 1])
+    return max(float(np.max(np.abs(part - np.median(part)))) for part in parts)
+
+
+def _without_newest(
+    values: changes.Values, fitted: changes.Fit, noise: float, freedom: int
+) -> tuple[float, int]:
+    """Noise around all levels before the newest run, if it is at least that of the last ones."""
+    dropped = {*fitted.apart, len(values) - 1}
+    squares, count, levels = 0.0, 0, 0
+    for part in np.split(np.arange(len(values)), fitted.starts):
+        kept = values[[i for i in part if i not in dropped]]
+        if len(kept):
+            kept = _clipped(kept)
+            squares += float(np.sum((kept - np.mean(kept)) ** 2))
+            count, levels = count + len(kept), levels + 1
+    if count <= levels:
+        return noise, freedom
+    whole = float(np.sqrt(squares / (count - levels)))
+    return (whole, count - levels) if whole >= 0.8 * noise else (noise, freedom)
+
+
+def _clipped(values: changes.Values) -> changes.Values:
+    """Values no further than 4 robust standard deviations from the median."""
+    centre = np.median(values)
+    reach = 4.0 * changes.MAD_FACTOR * float(np.median(np.abs(values - centre)))
+    return np.clip(values, centre - reach, centre + reach) if reach else values
+
+
+def lasting(values: changes.Values, fitted: changes.Fit, rule: Rule) -> list[Change]:
+    """The last step, as long as it is younger than a baseline is long."""
+    if not fitted.starts or len(values) - fitted.starts[-1] > rule.baseline_run_count:
+        return []
+    start = fitted.starts[-1]
+    first = fitted.starts[-2] if len(fitted.starts) > 1 else 0
+    kept = [i for i in range(len(values)) if i not in fitted.apart]
+    before = values[[i for i in kept if first <= i < start]][-3 * rule.baseline_run_count :]
+    after = values[[i for i in kept if i >= start]]
+    baseline = float(np.mean(before))
+    change = float(np.mean(after)) - baseline
+    error = fitted.noise * float(np.sqrt(1.0 / len(before) + 1.0 / len(after)))
+    p = changes.step_p(
+        abs(change), fitted.noise, fitted.freedom, len(before), len(after), len(values)
+    )
+    return [
+        Change(
+            *("lasting step", baseline, len(before), change, error, fitted.freedom, p),
+            *(rule.lasting_share, start, fitted.noise),
+        )
+    ]
+
+
+def drifting(values: changes.Values, fitted: changes.Fit, rule: Rule) -> list[Change]:
+    if not fitted.is_drift:
+        return []
+    length = len(values)
+    first = float(np.mean(values)) - fitted.slope * (length - 1) / 2.0
+    change = fitted.slope * (length - 1)
+    error = fitted.noise * float(np.sqrt(12.0 / length))
+    p = min(1.0, fitted.drift_p * rule.night_count)
+    return [
+        Change(
+            "drift",
+            first,
+            length,
+            change,
+            error,
+            length - 2,
+            p,
+            rule.lasting_share,
+            0,
+            fitted.noise,
+        )
+    ]
+
+
+def least_change(change: Change, floor: float) -> float:
+    """The least difference of its kind that matters."""
+    return max(floor, change.floor_share * abs(change.baseline))
