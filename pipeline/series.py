@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from statistics import median
 
+# Fewer steps beside those of the warm-up are a cold start.
+_LEAST_STEPS = 2
 NIGHT_NS = 86_400_000_000_000
 _DATE = re.compile(r"(?<!\d)(20\d\d)-?([01]\d)-?([0-3]\d)(?:[T_-]?([0-2]\d)[:h-]?([0-5]\d))?(?!\d)")
 # What names a series of runs that has no name of its own.
@@ -211,6 +213,9 @@ def shortcoming(run: Run, usually: Mapping[str, int]) -> str:
     has_steps = run.number("step_count") or (
         run.number("logged_step_count") and not usually["step_count"]
     )
+    warm_up, steps = run.number("warm_up_step_count") or 0, run.number("step_count") or 0
+    if captures and warm_up and steps < _LEAST_STEPS:
+        return f"cold start: {warm_up} of {warm_up + steps} steps are warm-up"
     if captures and not has_steps:
         return "a capture without steps"
     for key, word in (("refused_count", "refused"), ("incomplete_count", "incomplete")):
