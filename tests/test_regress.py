@@ -2,6 +2,7 @@
 commands say it."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -156,6 +157,37 @@ def test_a_capture_without_kernels_is_no_improvement(nights: Path) -> None:
     one = told_of(nights)
     assert (one.verdict, one.reason) == ("inconclusive", "incomplete: a capture without kernels")
     assert one.told == []
+
+
+def test_a_host_whose_jobs_are_all_slower_is_one_cause(tmp_path: Path) -> None:
+    """Three jobs on node-a lose a tenth in one night, one on node-b does not."""
+    folders = sorted(HISTORY.glob("steady_*"))[:9]
+    for job, host in (("a", "node-a"), ("b", "node-a"), ("c", "node-a"), ("d", "node-b")):
+        for number, folder in enumerate(folders):
+            made = tmp_path / "nights" / folder.name.replace("steady", job)
+            shutil.copytree(folder, made)
+            told = (made / "run.toml").read_text(encoding="utf-8").replace('"steady"', f'"{job}"')
+            (made / "run.toml").write_text(
+                f"{told}\n[hosts.{host}]\nrack = 'r1'\n", encoding="utf-8"
+            )
+            if number == 8 and host == "node-a":
+                log = (made / "megatron.log").read_text(encoding="utf-8")
+                log = re.sub(
+                    r"(iteration \(ms\): )([\d.]+)",
+                    lambda found: f"{found[1]}{float(found[2]) * 1.1:.1f}",
+                    log,
+                )
+                (made / "megatron.log").write_text(log, encoding="utf-8")
+    store = Store.create(tmp_path / "store")
+    ingest([tmp_path / "nights"], store, jobs=1)
+    found = regress(store)
+    assert {one.series.name: one.verdict for one in found.judged} == {
+        **dict.fromkeys("abc", "regressed"),
+        "d": "unchanged",
+    }
+    (cause,) = found.causes
+    assert (cause.key, cause.value, cause.series) == ("host", "node-a", ("a", "b", "c"))
+    assert cause.is_contrasted
 
 
 # -- numbers are made once -----------------------------------------------------------------

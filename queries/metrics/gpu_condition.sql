@@ -13,7 +13,7 @@
 -- median_sm_clock_hz  Median clock of the SMs.
 -- median_power_w  Median power.
 -- max_temperature_celsius  Highest temperature.
--- max_memory_used_bytes  Most device memory in use.
+-- max_memory_used_bytes  Most device memory (frame buffer) in use.
 -- source_id  Source file.
 SELECT
     run_id,
@@ -23,11 +23,11 @@ SELECT
     median(value) FILTER (metric = 'sm_clock_hz') AS median_sm_clock_hz,
     median(value) FILTER (metric = 'power_w') AS median_power_w,
     max(value) FILTER (metric = 'temperature_celsius') AS max_temperature_celsius,
-    max(value) FILTER (metric = 'memory_used_bytes') AS max_memory_used_bytes,
+    max(value) FILTER (metric = 'fb_used_bytes') AS max_memory_used_bytes,
     source_id
 FROM gpu_reading
 WHERE metric IN (
-    'sm_clock_hz', 'power_w', 'temperature_celsius', 'memory_used_bytes'
+    'sm_clock_hz', 'power_w', 'temperature_celsius', 'fb_used_bytes'
 )
 GROUP BY run_id, host, gpu_id, source_id
 ORDER BY run_id, host, gpu_id, source_id

@@ -4,8 +4,8 @@ from rows import Trace
 def test_each_gpu_has_its_clock_power_and_memory(trace: Trace) -> None:
     for value in (300, 500, 400):
         trace.sample("power_w", value)
-    trace.sample("memory_used_bytes", 10)
-    trace.sample("memory_used_bytes", 30)
+    trace.sample("fb_used_bytes", 10)
+    trace.sample("fb_used_bytes", 30)
     trace.sample("sm_active_share", 0.5)
     row = trace.only("FROM gpu_condition")
     assert (row["sample_count"], row["median_power_w"], row["max_memory_used_bytes"]) == (
