@@ -25,8 +25,8 @@ class Rule:
     lasting_share: float = 0.005
     pair_share: float = 0.03
     noisy_share: float = 0.055
-    false_discovery_share: float = 0.003
-    lasting_p: float = 0.0003
+    false_discovery_share: float = 0.002
+    lasting_p: float = 0.0002
     surprise_ratio: float = 1.6
     night_count: int = 30
 
