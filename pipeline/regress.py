@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 def rule_of(store: Store, thresholds: Mapping[str, float]) -> tuple[Rule, dict[str, float]]:
     """The thresholds of judging, and the least change that matters by unit."""
+    for name in thresholds:
+        if not name.startswith("regression_"):
+            problem = "numbers of runs are kept as made without it"
+            raise UserError(f"--set {name}", problem, "only regression_... can be set here")
     connection = store.lookups(["regression_rule"], thresholds)
     cursor = connection.execute("FROM regression_rule")
     names = [name for name, *_ in cursor.description or []]

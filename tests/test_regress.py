@@ -122,6 +122,12 @@ def test_an_unknown_run_or_series_or_date_is_said(store: Store) -> None:
         regress(store, since="yesterday")
 
 
+def test_a_threshold_that_numbers_were_made_with_cannot_be_set_afterwards(store: Store) -> None:
+    with pytest.raises(UserError, match="only regression_"):
+        regress(store, thresholds={"kernel_gap_ns": 1.0})
+    assert regress(store, thresholds={"regression_night_share": 0.9}).rule.night_share == 0.9
+
+
 # -- runs that cannot be judged ------------------------------------------------------------
 
 
