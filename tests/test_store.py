@@ -321,8 +321,11 @@ def test_only_chosen_runs(store: Store) -> None:
         store.connect(runs=["t"])
 
 
-# Of formats that the samples do not have.
-NOT_IN_SAMPLES = ("job_gpu_summary", "kernel_metric_summary")
+# Of formats that the samples do not have, and what is made of runs when they are compared.
+NOT_IN_SAMPLES = (
+    *("job_gpu_summary", "kernel_metric_summary"),
+    *("run_condition", "run_metric", "run_step_part", "verdict"),
+)
 
 
 def test_of_the_baseline_that_a_chosen_run_names_only_benchmarks_stay(store: Store) -> None:
