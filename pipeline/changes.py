@@ -101,6 +101,8 @@ def fit(values: Values, floor: float, alpha: float) -> Fit:
     smooth = values[kept]
     noise, freedom = _noise_of_levels(smooth, places)
     slope, drift_p = _drift(smooth, places)
+    if slope:
+        noise, freedom = _noise_of_line(smooth), len(smooth) - 2
     starts = () if slope else tuple(int(kept[place]) for place in places)
     inner = tuple(place for place in apart if kept[0] < place < count - 1)
     return Fit(starts, inner, tuple(sorted(apart)), noise, freedom, bool(slope), slope, drift_p)
@@ -164,6 +166,13 @@ def _noise_of_levels(values: Values, places: list[int]) -> tuple[float, int]:
     squares = sum(float(np.sum((part - np.mean(part)) ** 2)) for part in parts if len(part))
     freedom = len(values) - len(parts)
     return (float(np.sqrt(squares / freedom)) if freedom > 0 else 0.0), max(0, freedom)
+
+
+def _noise_of_line(values: Values) -> float:
+    """Standard deviation around the line through a drifting series."""
+    places = np.arange(len(values))
+    left = values - np.polyval(np.polyfit(places, values, 1), places)
+    return float(np.sqrt(np.sum(left**2) / (len(values) - 2)))
 
 
 def _drift(values: Values, places: list[int]) -> tuple[float, float]:

@@ -103,7 +103,6 @@ def judge(points: Sequence[Point], better: Better, floor: float, rule: Rule) -> 
     found += lasting(values, fitted, rule) + drifting(values, fitted, rule)
     judged = replace(
         _worst(found, floor, newest, better),
-        noise=found[0].noise,
         starts=fitted.starts,
         spikes=fitted.spikes,
     )
@@ -131,7 +130,7 @@ def _of_modes(
         *("beyond both modes", nearest, freedom + 2, change, max(two.noise, reach / 4.0)),
         *(freedom, 0.0, rule.night_share, len(points) - 1, two.noise),
     )
-    judged = replace(_worst([found], floor, newest, better), noise=two.noise, reason=reason)
+    judged = replace(_worst([found], floor, newest, better), reason=reason)
     if two.low - reach <= newest.value <= two.high + reach:
         return replace(judged, verdict="inconclusive", word="bimodal", since=None)
     return judged
@@ -163,6 +162,7 @@ def _worst(found: list[Change], floor: float, newest: Point, better: Better) -> 
         change=change.change,
         change_share=share,
         interval=(change.change - reach, change.change + reach),
+        noise=change.noise,
         p_value=change.p_value if mattering else 1.0,
         since=change.since if mattering else None,
     )

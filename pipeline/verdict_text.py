@@ -209,7 +209,7 @@ def change_text(told: Told) -> str:
         if j.noise is not None and j.baseline:
             text += f"  (noise {abs(j.noise / j.baseline) * 100:.1f} %"
             text += f", {j.baseline_count} runs)"
-    elif j.change is not None:
+    elif j.change:
         text += f"  {signed(column, j.change)}  (from 0: no percentage)"
     return "  ".join(part for part in (text, j.word, j.reason) if part)
 

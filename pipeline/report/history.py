@@ -98,7 +98,7 @@ def _chart(one: Judged, told: Told) -> Chart:
     bands = [
         _band(values, first, end, j.noise or 0.0, x, y)
         for first, end in pairwise(bounds)
-        if end > first
+        if end > first and j.word != "drift"  # which has no level
     ]
     steps = [Mark(x(s - 0.5), 0.0, _at_step(one, told, s), "step") for s in j.starts]
     text = "  ".join(part for part in (change_text(told), since_text(one, told)) if part)
