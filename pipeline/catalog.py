@@ -20,6 +20,22 @@ if TYPE_CHECKING:
 # In this order: a view may read only from its own layer and those before it.
 LAYERS = ("staging", "timeline", "metrics", "findings")
 
+# What every view of the findings layer gives; the view ``finding`` is all of them, one below
+# the other.
+FINDING_COLUMNS = (
+    "run_id",
+    "severity",
+    "wall",
+    "subject",
+    "detail",
+    "value",
+    "threshold",
+    "unit",
+    "cost_share",
+    "evidence_view",
+    "evidence",
+)
+
 # Every table has these two; in the store they are part of the path, not of the Parquet file.
 PARTITION_KEYS = ("run_id", "source_id")
 
@@ -88,7 +104,9 @@ def queries() -> dict[str, Query]:
         for layer in LAYERS
         for path in sorted((root("queries") / layer).glob("*.sql"))
     ]
-    return {query.name: query for query in _in_order(found)}
+    ordered = {query.name: query for query in _in_order(found)}
+    findings = [query for query in ordered.values() if query.layer == "findings"]
+    return ordered | {"finding": _every_finding(findings)}
 
 
 @cache
@@ -137,6 +155,59 @@ def _table(path: Path) -> Table:
             columns.append(Column(entry[1], " ".join(comment), entry[2], bool(entry[3])))
             comment = []
     return Table(path.stem, " ".join(_comment_lines(ddl)), tuple(columns), ddl)
+
+
+def _every_finding(findings: list[Query]) -> Query:
+    """The view ``finding``: a finding is one file, and nothing else lists it."""
+    rows = "\n    UNION ALL\n".join(
+        f"    SELECT '{one.name}' AS finding, {_literal(one.doc)} AS statement,\n"
+        f"        {_literal(one.hint)} AS hint, {', '.join(FINDING_COLUMNS)}\n"
+        f"    FROM {one.name}"
+        for one in findings
+    )
+    sql = f"""WITH found AS (
+{rows}
+)
+SELECT
+    f.run_id, f.finding, {", ".join("f." + name for name in FINDING_COLUMNS[1:])},
+    f.cost_share * s.gpu_hours AS gpu_hours,
+    f.cost_share * s.gpu_count * 24 AS gpu_hours_per_day,
+    f.cost_share * s.gpu_count * 24 * s.price_per_gpu_hour AS price_per_day,
+    f.statement, f.hint
+FROM found AS f
+LEFT JOIN run_scale AS s USING (run_id)
+ORDER BY
+    f.run_id,
+    list_position(['fault', 'wall', 'warning', 'info'], f.severity),
+    f.cost_share DESC NULLS LAST,
+    f.finding,
+    f.subject,
+    f.evidence
+"""
+    columns = [
+        Column("run_id", "Run."),
+        Column("finding", "View of the findings layer that says so."),
+        *(column for column in findings[0].columns if column.name in FINDING_COLUMNS[1:]),
+        Column("gpu_hours", "GPU-hours that it cost while the job was observed."),
+        Column("gpu_hours_per_day", "GPU-hours that it costs each day that the job runs."),
+        Column("price_per_day", "The same in money; NULL without a price in run.toml."),
+        Column("statement", "What it means."),
+        Column("hint", "What to do next, and under which condition."),
+    ]
+    return Query(
+        name="finding",
+        layer="findings",
+        doc="Everything that is wrong with a run, or worth knowing; the gravest first.",
+        grain="one row per (run_id, finding, subject, evidence)",
+        better="",
+        hint="Ask the view in evidence_view for the rows that evidence names.",
+        columns=tuple(columns),
+        sql=sql,
+    )
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _comment_lines(sql: str) -> list[str]:

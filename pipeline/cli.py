@@ -423,6 +423,41 @@ def database(store_path: Path, output: Path, thresholds: dict[str, float]) -> No
 
 
 @main.command()
+@click.argument("run")
+@store_option
+@set_option
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
+    help="json keeps base units.",
+)
+def diagnose(run: str, store_path: Path, thresholds: dict[str, float], format_: str) -> None:
+    """Say which wall holds RUN back, what it costs, how sure that is, and what to do.
+
+    Exit code 1 when a wall or faulty hardware was found.
+
+    \b
+    Example:
+      tracelake diagnose ddp_late_rank --store demo/store
+    """
+    import shutil
+
+    from pipeline import diagnose as diagnosing
+
+    connection = _open(store_path).connect(thresholds, [run], asked=diagnosing.VIEWS)
+    diagnosis = diagnosing.diagnose(connection, run)
+    if format_ == "json":
+        click.echo(_json_text(diagnosing.as_record(diagnosis)))
+    else:
+        click.echo(diagnosing.as_text(diagnosis, shutil.get_terminal_size((100, 24)).columns))
+    if diagnosis.kind in ("fault", "wall"):
+        sys.exit(1)
+
+
+@main.command()
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @store_option
 @click.option(

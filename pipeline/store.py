@@ -314,12 +314,17 @@ class Store:
         baselines = self._baseline_folders(folders or [])
         connection = self._bare_connection(database)
         self._add_reference(connection, thresholds or {})
-        # Views are made over empty tables first: making one binds all that it comes to, and to
-        # bind Parquet is to look for its files, a thousand times over.
+        # To make a view binds all that it comes to, and to bind Parquet is to look for its files,
+        # a thousand times over. So each is made beside an empty table of its own, which the
+        # next ones are bound to, and takes its name when all are there.
         for table in catalog.tables().values():
             connection.execute(table.ddl)
         for query in catalog.queries().values():
-            connection.execute(f"CREATE VIEW {query.name} AS {query.sql}")
+            connection.execute(f'CREATE VIEW "new {query.name}" AS {query.sql}')
+            connection.execute(f'CREATE TABLE {query.name} AS FROM "new {query.name}" LIMIT 0')
+        for query in catalog.queries().values():
+            connection.execute(f"DROP TABLE {query.name}")
+            connection.execute(f'ALTER VIEW "new {query.name}" RENAME TO {query.name}')
         for table in catalog.tables().values():
             connection.execute(f"DROP TABLE {table.name}")
             is_benchmark = table.name.startswith("collective_benchmark")

@@ -1,0 +1,275 @@
+"""Findings to a verdict: which wall holds the job back, what it costs, how sure that is, and why.
+
+Nothing is measured here. The views ``wall`` and ``finding`` say what every wall costs and what is
+wrong; this module decides in which order that counts and puts it into words. Change the rows and
+the verdict changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import duckdb
+
+# What a diagnosis asks; they share intermediate results.
+VIEWS = ("wall", "finding", "run_scale", "run_trust")
+
+Kind = Literal["fault", "wall", "cannot tell", "no wall found"]
+Row = Mapping[str, Any]
+
+# A wall of this rank outranks a dearer one of a lower: a throttled GPU or a faulty link makes
+# every other number wrong, and a job without memory cannot be tuned at all.
+_FIRST = ("interconnect", "power", "memory capacity")
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The verdict on one run, and the rows it rests on.
+
+    ``walls`` are those found, the decisive one first; ``missing`` the walls that could hide
+    behind what was not collected. ``doubts`` say what keeps the verdict from being sure.
+    """
+
+    run: str
+    kind: Kind
+    verdict: str
+    walls: tuple[Row, ...]
+    all_walls: tuple[Row, ...]
+    missing: tuple[Row, ...]
+    doubts: tuple[str, ...]
+    findings: tuple[Row, ...]
+    scale: Row
+
+    @property
+    def confidence(self) -> str:
+        if self.kind == "cannot tell":
+            return "none"
+        return "likely" if self.doubts or self.missing else "sure"
+
+
+def diagnose(connection: duckdb.DuckDBPyConnection, run: str) -> Diagnosis:
+    """The diagnosis of a run of the store that the connection is opened for."""
+
+    def rows(view: str, order: str) -> tuple[Row, ...]:
+        result = connection.execute(f"FROM {view} WHERE run_id = ? ORDER BY {order}", [run])
+        names = [name for name, *_ in result.description or ()]
+        return tuple(dict(zip(names, row, strict=True)) for row in result.fetchall())
+
+    walls = rows("wall", "cost_share DESC NULLS LAST, bound_share DESC NULLS LAST, wall")
+    order = "list_position(['fault', 'wall', 'warning', 'info'], severity)"
+    findings = rows("finding", f"{order}, cost_share DESC NULLS LAST, finding, subject, evidence")
+    scale = rows("run_scale", "run_id")
+    doubts = tuple(row["doubt"] for row in rows("run_trust", "doubt"))
+    return judge(run, walls, findings, scale[0] if scale else {}, doubts)
+
+
+def judge(
+    run: str,
+    walls: Sequence[Row],
+    findings: Sequence[Row],
+    scale: Row,
+    doubts: Sequence[str],
+) -> Diagnosis:
+    """The verdict that these rows of ``wall`` and ``finding`` lead to."""
+    found = sorted(
+        (wall for wall in walls if wall["is_wall"]),
+        key=lambda wall: (wall["wall"] not in _FIRST, -(wall["cost_share"] or 0.0), wall["wall"]),
+    )
+    missing = tuple(wall for wall in walls if wall["is_open"])
+    faults = [finding for finding in findings if finding["severity"] == "fault"]
+    kind: Kind
+    if faults:
+        kind, verdict = "fault", _of_fault(faults, found)
+    elif found:
+        kind, verdict = "wall", _of_walls(found)
+    elif missing:
+        kind, verdict = "cannot tell", _of_missing(missing)
+    else:
+        kind, verdict = "no wall found", _of_nothing(walls)
+    return Diagnosis(
+        run=run,
+        kind=kind,
+        verdict=verdict,
+        walls=tuple(found),
+        all_walls=tuple(walls),
+        missing=missing,
+        doubts=tuple(doubts),
+        findings=tuple(findings),
+        scale=scale,
+    )
+
+
+def _of_fault(faults: Sequence[Row], found: Sequence[Row]) -> str:
+    first = faults[0]
+    text = f"faulty hardware: {_lowered(first['statement'])}"
+    text += f" ({first['subject']})" if first["subject"] else ""
+    if len(faults) > 1:
+        text += f", and {len(faults) - 1} more"
+    return f"{text}; {_of_walls(found)}" if found else text
+
+
+def _of_walls(found: Sequence[Row]) -> str:
+    first, *others = found
+    text = _costing(first)
+    return f"{text}; then {', '.join(map(_costing, others))}" if others else text
+
+
+def _costing(wall: Row) -> str:
+    from pipeline import units
+
+    text = f"{wall['wall']}"
+    text += f" ({wall['subject']})" if wall["subject"] else ""
+    if wall["cost_share"] is None:
+        return text
+    return f"{text} costs {units.share(wall['cost_share'])} of the {wall['basis']}"
+
+
+def _of_missing(missing: Sequence[Row]) -> str:
+    return "cannot tell: " + ", ".join(f"{wall['wall']} ({wall['reason']})" for wall in missing)
+
+
+def _of_nothing(walls: Sequence[Row]) -> str:
+    from pipeline import units
+
+    dearest = next((wall for wall in walls if wall["cost_share"]), None)
+    if dearest is None:
+        return "no wall found"
+    share = units.share(dearest["cost_share"])
+    return (
+        f"no wall found; the largest cost is {dearest['wall']}, {share} of the {dearest['basis']}"
+    )
+
+
+def _lowered(statement: str) -> str:
+    return statement[:1].lower() + statement[1:].rstrip(".")
+
+
+# -- for people ----------------------------------------------------------------------------
+
+# More findings than a screen holds; the rest is one query away.
+FINDINGS_SHOWN = 8
+
+
+def as_text(diagnosis: Diagnosis, width: int = 100) -> str:
+    """The diagnosis on one screen of ``width`` columns."""
+    parts = [
+        _wrapped(f"{diagnosis.run}: {diagnosis.verdict}", width),
+        _wrapped(_trust(diagnosis), width, "  "),
+        *([_wrapped(saving, width, "  ")] if (saving := _saving(diagnosis)) else []),
+        "",
+        _walls_table(diagnosis.all_walls, width),
+    ]
+    if diagnosis.findings:
+        parts += ["", "findings"]
+        for finding in diagnosis.findings[:FINDINGS_SHOWN]:
+            parts += _finding_lines(finding, width)
+        rest = len(diagnosis.findings) - FINDINGS_SHOWN
+        if rest > 0:
+            parts.append(f"  and {rest} more: tracelake query finding --run {diagnosis.run}")
+    needs = {wall["need"]: wall["collect"] for wall in diagnosis.missing if wall["need"]}
+    if needs:
+        parts += ["", "to tell more, collect"]
+        parts += [_wrapped(f"{need}: {command}", width, "  ") for need, command in needs.items()]
+    return "\n".join(parts)
+
+
+def as_record(diagnosis: Diagnosis) -> dict[str, Any]:
+    """The diagnosis for machines: plain values in base units."""
+    return {
+        "run_id": diagnosis.run,
+        "kind": diagnosis.kind,
+        "verdict": diagnosis.verdict,
+        "confidence": diagnosis.confidence,
+        "doubts": list(diagnosis.doubts),
+        "walls": [dict(wall) for wall in diagnosis.walls],
+        "missing": [dict(wall) for wall in diagnosis.missing],
+        "all_walls": [dict(wall) for wall in diagnosis.all_walls],
+        "findings": [dict(finding) for finding in diagnosis.findings],
+        "scale": dict(diagnosis.scale),
+    }
+
+
+def _trust(diagnosis: Diagnosis) -> str:
+    reasons = list(diagnosis.doubts)
+    reasons += [f"{wall['wall']} is unknown: {wall['reason']}" for wall in diagnosis.missing]
+    return diagnosis.confidence + (f": {'; '.join(reasons)}" if reasons else "")
+
+
+def _saving(diagnosis: Diagnosis) -> str:
+    """What the first wall's removal saves, in time and in GPU-hours."""
+    from pipeline import units
+
+    first = diagnosis.walls[0] if diagnosis.walls else None
+    if first is None or not first["cost_share"]:
+        return ""
+    share, cost_ns = first["cost_share"], first["cost_ns"]
+    words = []
+    if cost_ns is not None and first["basis"] == "step":
+        before = cost_ns / share
+        words.append(f"step {units.time(before)} -> {units.time(before - cost_ns)}")
+    if gpus := diagnosis.scale.get("gpu_count"):
+        hours = share * gpus * 24
+        words.append(f"{units.count(hours)} GPU-hours a day on {units.count(gpus)} GPUs")
+        if price := diagnosis.scale.get("price_per_gpu_hour"):
+            currency = diagnosis.scale.get("currency") or ""
+            words.append(f"{units.count(hours * price)} {currency}".rstrip() + " a day")
+    return f"without it: {', '.join(words)}" if words else ""
+
+
+def _walls_table(walls: Sequence[Row], width: int) -> str:
+    from pipeline import units
+
+    rows = []
+    for wall in walls:
+        if wall["cost_share"] is not None:
+            cost = units.share(wall["cost_share"])
+            note = wall["subject"] or ""
+        else:
+            cost = "unknown"
+            bound = wall["bound_share"]
+            limit = f"at most {units.share(bound)}; " if bound is not None else ""
+            note = f"{limit}{wall['reason'] or ''}"
+        mark = "*" if wall["is_wall"] else "?" if wall["is_open"] else " "
+        rows.append((mark, wall["wall"], cost, wall["evidence_view"], note))
+    name_width = max((len(row[1]) for row in rows), default=0)
+    view_width = max((len(row[3]) for row in rows), default=0)
+    lines = [
+        f"{mark} {name:<{name_width}}  {cost:>8}  {view:<{view_width}}  {note}".rstrip()
+        for mark, name, cost, view, note in rows
+    ]
+    return "\n".join(line if len(line) <= width else line[: width - 1] + "…" for line in lines)
+
+
+def _finding_lines(finding: Row, width: int) -> list[str]:
+    from pipeline import units
+
+    words = [finding["statement"].rstrip(".")]
+    if finding["subject"]:
+        words.append(f" ({finding['subject']})")
+    if finding["value"] is not None:
+        words.append(f": {units.show(finding['unit'], finding['value'])}")
+        if finding["threshold"] is not None:
+            words.append(f", limit {units.show(finding['unit'], finding['threshold'])}")
+    if finding["detail"]:
+        words.append(f"; {finding['detail']}")
+    head = f"{finding['severity']:<7} {''.join(words)}"
+    return [
+        _wrapped(head, width, "  "),
+        _wrapped(f"-> {finding['hint']}", width, "          "),
+    ]
+
+
+def _wrapped(text: str, width: int, indent: str = "") -> str:
+    import textwrap
+
+    return textwrap.fill(
+        text,
+        max(width, 40),
+        initial_indent=indent,
+        subsequent_indent=indent + "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

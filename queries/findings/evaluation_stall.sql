@@ -1,0 +1,41 @@
+-- The GPUs idle around evaluation.
+-- Grain: one row per run_id.
+-- Hint: Leave evaluation out of the step, or overlap its input.
+--
+-- run_id         Run.
+-- severity       fault, wall, warning or info.
+-- wall           Wall that it belongs to; NULL for none.
+-- subject        NULL: the whole job.
+-- detail         Call or range with most of this time.
+-- value          Saved without it / step.
+-- threshold      Limit of the value that was passed; NULL without one.
+-- unit           Unit of both.
+-- cost_share     Share of the step (of the span where no steps are known) that it costs;
+--                NULL when unknown.
+-- evidence_view  View that shows it.
+-- evidence       Condition on its rows; NULL for all of the run.
+WITH responsible AS (
+    SELECT
+        run_id,
+        arg_max(responsible, (responsible_ns, responsible)) AS responsible
+    FROM kernel_gap_cause
+    WHERE cause = 'evaluation' AND exclusion IS NULL
+    GROUP BY run_id
+)
+SELECT
+    w.run_id,
+    CASE WHEN w.saved_share >= threshold_of('wall_share') THEN 'wall' ELSE 'warning' END
+        AS severity,
+    'input' AS wall,
+    NULL::VARCHAR AS subject,
+    r.responsible AS detail,
+    w.saved_share AS value,
+    threshold_of('warning_share') AS threshold,
+    'share' AS unit,
+    w.saved_share AS cost_share,
+    'kernel_gap_cause' AS evidence_view,
+    'cause = ''evaluation''' AS evidence
+FROM what_if AS w
+LEFT JOIN responsible AS r USING (run_id)
+WHERE w.scenario = 'no idle time: evaluation'
+    AND w.saved_share > threshold_of('warning_share')

@@ -1,0 +1,33 @@
+-- Communication runs with no compute beside it and lengthens the step.
+-- Grain: one row per run_id.
+-- Hint: Where gradients are reduced after the backward pass, overlap them (bucketed
+--   all-reduce, overlap-grad-reduce); compare busbw with the cluster's own nccl-tests
+--   curve before changing the layout.
+--
+-- run_id         Run.
+-- severity       fault, wall, warning or info.
+-- wall           Wall that it belongs to; NULL for none.
+-- subject        NULL: the whole job.
+-- detail         NULL.
+-- value          Exposed transfer / step.
+-- threshold      Limit of the value that was passed; NULL without one.
+-- unit           Unit of both.
+-- cost_share     Share of the step (of the span where no steps are known) that it costs;
+--                NULL when unknown.
+-- evidence_view  View that shows it.
+-- evidence       Condition on its rows; NULL for all of the run.
+SELECT
+    run_id,
+    CASE WHEN is_wall THEN 'wall' ELSE 'warning' END AS severity,
+    wall,
+    subject,
+    NULL::VARCHAR AS detail,
+    cost_share AS value,
+    threshold_of('exposed_communication_warning_share') AS threshold,
+    'share' AS unit,
+    cost_share,
+    evidence_view,
+    evidence
+FROM wall
+WHERE wall = 'communication'
+    AND cost_share > threshold_of('exposed_communication_warning_share')

@@ -1,0 +1,50 @@
+-- What may hold a run back, and what each costs it: compute is what remains.
+-- Grain: one row per (run_id, wall).
+--
+-- run_id       Run.
+-- wall         communication, waiting, launch, input, ...
+-- subject      Which rank, device or link; NULL for the whole job.
+-- cost_ns      Saved per step if it vanished; NULL when unknown or where no steps are
+--              known.
+-- cost_share   cost / basis; NULL when unknown.
+-- bound_share  Where the cost is unknown, at most this; NULL when nothing limits it.
+-- basis        What shares are of: step, or span where no steps are known.
+-- limit_share  Cost from which on it is a wall.
+-- is_wall      Whether it costs that much.
+-- is_open      Whether it could: the cost is unknown and not known to be less.
+-- evidence_view  View that shows it.
+-- evidence     Condition on its rows; NULL for all of the run.
+-- reason       Why the cost is unknown; else NULL.
+-- need         What to collect to know it; NULL when nothing is missing.
+-- collect      The command for that.
+WITH candidate AS (
+    FROM wall_communication
+    UNION ALL
+    FROM wall_waiting
+),
+limited AS (
+    SELECT
+        *,
+        CASE WHEN wall = 'communication' THEN threshold_of('communication_wall_share')
+             ELSE threshold_of('wall_share') END AS limit_share
+    FROM candidate
+)
+SELECT
+    l.run_id,
+    l.wall,
+    l.subject,
+    l.cost_ns,
+    l.cost_share,
+    l.bound_share,
+    l.basis,
+    l.limit_share,
+    coalesce(l.cost_share >= l.limit_share, false) AS is_wall,
+    l.cost_share IS NULL AND coalesce(l.bound_share >= l.limit_share, true) AS is_open,
+    l.evidence_view,
+    l.evidence,
+    l.reason,
+    l.need,
+    c.command AS collect
+FROM limited AS l
+LEFT JOIN collect AS c USING (need)
+ORDER BY l.run_id, l.cost_share DESC NULLS LAST, l.bound_share DESC NULLS LAST, l.wall

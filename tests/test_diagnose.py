@@ -1,0 +1,123 @@
+"""Rows of walls and findings in, a verdict out."""
+
+from typing import Any
+
+from pipeline.diagnose import Diagnosis, as_record, as_text, judge
+
+Row = dict[str, Any]
+SCALE = {"gpu_count": 4, "gpu_hours": 0.1, "price_per_gpu_hour": 2.0, "currency": "EUR"}
+
+
+def wall(name: str, cost_share: float | None = 0.0, **more: Any) -> Row:
+    limit = 0.25 if name == "communication" else 0.1
+    bound_share = more.get("bound_share")
+    row = {
+        "run_id": "run",
+        "wall": name,
+        "subject": None,
+        "cost_ns": None if cost_share is None else cost_share * 1e9,
+        "cost_share": cost_share,
+        "bound_share": bound_share,
+        "basis": "step",
+        "is_wall": cost_share is not None and cost_share >= limit,
+        "is_open": cost_share is None and (bound_share is None or bound_share >= limit),
+        "evidence_view": "what_if",
+        "evidence": None,
+        "reason": None,
+        "need": None,
+        "collect": None,
+    }
+    return row | more
+
+
+def finding(severity: str, statement: str = "It is slow.", **more: Any) -> Row:
+    row = {
+        "run_id": "run",
+        "finding": "slow",
+        "severity": severity,
+        "statement": statement,
+        "subject": "rank 2",
+        "detail": None,
+        "value": 0.3,
+        "threshold": 0.1,
+        "unit": "share",
+        "cost_share": 0.3,
+        "hint": "Make it fast.",
+    }
+    return row | more
+
+
+def verdict(*rows: Row, doubts: tuple[str, ...] = ()) -> Diagnosis:
+    walls = [row for row in rows if "is_wall" in row]
+    return judge("run", walls, [row for row in rows if "is_wall" not in row], SCALE, doubts)
+
+
+def test_the_dearest_wall_is_the_verdict() -> None:
+    found = verdict(wall("launch", 0.12), wall("waiting", 0.236, subject="rank 2"), wall("input"))
+    assert (found.kind, found.confidence) == ("wall", "sure")
+    assert found.verdict == (
+        "waiting (rank 2) costs 23.6 % of the step; then launch costs 12.0 % of the step"
+    )
+
+
+def test_communication_below_its_own_limit_is_no_wall() -> None:
+    found = verdict(wall("communication", 0.2))
+    assert found.kind == "no wall found"
+    assert found.verdict.endswith("the largest cost is communication, 20.0 % of the step")
+
+
+def test_slow_hardware_comes_before_dearer_walls() -> None:
+    found = verdict(wall("waiting", 0.4), wall("power", 0.15))
+    assert [row["wall"] for row in found.walls] == ["power", "waiting"]
+
+
+def test_a_fault_outranks_every_wall() -> None:
+    found = verdict(wall("waiting", 0.4), finding("fault", "The link to the switch is faulty."))
+    assert found.kind == "fault"
+    assert found.verdict.startswith(
+        "faulty hardware: the link to the switch is faulty (rank 2); waiting costs 40.0 %"
+    )
+
+
+def test_a_warning_is_no_verdict() -> None:
+    assert verdict(wall("waiting", 0.04), finding("warning")).kind == "no wall found"
+
+
+UNKNOWN = {"reason": "only one rank is present", "need": "nsys", "collect": "nsys profile ..."}
+
+
+def test_what_could_hide_a_wall_leaves_the_verdict_open() -> None:
+    found = verdict(wall("waiting", None, bound_share=0.3, **UNKNOWN), wall("input", 0.01))
+    assert (found.kind, found.confidence) == ("cannot tell", "none")
+    assert found.verdict == "cannot tell: waiting (only one rank is present)"
+    assert "nsys: nsys profile ..." in as_text(found)
+
+
+def test_an_unknown_that_cannot_be_large_leaves_nothing_open() -> None:
+    found = verdict(wall("waiting", None, bound_share=0.03, **UNKNOWN))
+    assert found.kind == "no wall found"
+
+
+def test_a_wall_found_beside_an_unknown_one_is_only_likely() -> None:
+    found = verdict(wall("launch", 0.3), wall("waiting", None, **UNKNOWN))
+    assert (found.kind, found.confidence) == ("wall", "likely")
+    assert verdict(wall("launch", 0.3), doubts=("3 of 4 ranks are present",)).confidence == "likely"
+
+
+def test_the_text_says_what_is_saved() -> None:
+    text = as_text(verdict(wall("launch", 0.25), finding("wall", detail="cudaMalloc")), 80)
+    assert "without it: step 1 s -> 750 ms, 24 GPU-hours a day on 4 GPUs, 48 EUR a day" in text
+    assert "wall    It is slow (rank 2): 30.0 %, limit 10.0 %; cudaMalloc" in text
+    assert "-> Make it fast." in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_nothing_is_saved_where_nothing_costs() -> None:
+    text = as_text(verdict(wall("launch")))
+    assert text.startswith("run: no wall found\n  sure\n\n")
+    assert "without it" not in text
+
+
+def test_the_record_is_in_base_units() -> None:
+    record = as_record(verdict(wall("launch", 0.25)))
+    assert (record["kind"], record["walls"][0]["cost_share"]) == ("wall", 0.25)
