@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,13 +32,20 @@ def set_option(command: Command) -> Command:
         "thresholds",
         multiple=True,
         metavar="NAME=VALUE",
-        callback=lambda _ctx, _param, texts: dict(_assignment(text) for text in texts),
-        help="Override a threshold; see 'tracelake query threshold'.",
+        callback=lambda _ctx, _param, texts: _thresholds(texts),
+        help="Override a threshold, as tracelake.toml does; see 'tracelake query threshold'.",
     )(command)
 
 
 def run_option(help_text: str) -> Callable[[Command], Command]:
     return click.option("--run", "runs", multiple=True, metavar="RUN", help=help_text)
+
+
+def _thresholds(texts: Sequence[str]) -> dict[str, float]:
+    """What tracelake.toml sets, and over it what ``--set`` does."""
+    from pipeline.settings import own_thresholds
+
+    return {**own_thresholds(), **dict(_assignment(text) for text in texts)}
 
 
 def _assignment(text: str) -> tuple[str, float]:

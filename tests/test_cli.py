@@ -172,6 +172,24 @@ def test_an_unknown_name_is_told_in_one_line(
     assert said in fault_of(ask(*arguments))
 
 
+def test_a_file_sets_thresholds_too(
+    ask: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tracelake.toml").write_text("[thresholds]\nkernel_gap_ns = 1e9\n")
+
+    def gaps(*more: str) -> int:
+        return ask("query", "kernel_gap", "--format", "csv", *more).stdout.count("\n")
+
+    before = gaps()
+    monkeypatch.chdir(tmp_path)
+    assert gaps() == 1 < before
+    assert gaps("--set", "kernel_gap_ns=10000") == before
+    (tmp_path / "tracelake.toml").write_text("[thresholds]\nkernel_gap = 1e9\n")
+    assert "tracelake.toml:2: 'kernel_gap': no such threshold" in fault_of(
+        ask("query", "kernel_gap")
+    )
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
