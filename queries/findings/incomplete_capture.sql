@@ -28,4 +28,4 @@ SELECT
     'run_trust' AS evidence_view,
     'doubt = ''' || doubt || '''' AS evidence
 FROM run_trust
-WHERE view IN ('run_evidence', 'run_summary')
+WHERE evidence_view IN ('run_evidence', 'run_summary')

@@ -1,15 +1,15 @@
 -- What keeps a verdict on a run from being sure, one doubt a row; no row means none.
 -- Grain: one row per (run_id, doubt).
 --
--- run_id  Run.
--- doubt   What is missing or does not fit, in words.
--- view    View that shows it.
-SELECT run_id, doubt, view
+-- run_id         Run.
+-- doubt          What is missing or does not fit, in words.
+-- evidence_view  View that shows it.
+SELECT run_id, doubt, evidence_view
 FROM (
     SELECT
         run_id,
         rank_count || ' of ' || world_size || ' ranks are present' AS doubt,
-        'run_evidence' AS view
+        'run_evidence' AS evidence_view
     FROM run_evidence
     WHERE traced_count > 0 AND rank_count < world_size
     UNION ALL

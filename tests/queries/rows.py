@@ -197,6 +197,22 @@ class Trace:
         more = {"thread": 1, "kind": "push_pop", "domain_id": 0, "name": name, **where}
         self.insert("nvtx_range", start_ns=start_ns, end_ns=end_ns, **more)
 
+    def stand_in(self, view: str) -> None:
+        """From now on the rows of ``view`` are those of :meth:`given`, whatever the tables hold."""
+        if ("given", (view,)) not in self.known:
+            self.known.add(("given", (view,)))
+            described = self.ask(f"DESCRIBE main.{view}")
+            columns = ", ".join(f'"{name}" {type_}' for name, type_, *_ in described)
+            self.connection.execute(f"CREATE TEMP TABLE {view} ({columns})")
+
+    def given(self, view: str, **values: Any) -> None:
+        """A row that ``view`` is taken to have; what is left out is NULL."""
+        self.stand_in(view)
+        row = {"run_id": "run", **values}
+        marks = ", ".join("?" * len(row))
+        sql = f"INSERT INTO temp.{view} ({', '.join(row)}) VALUES ({marks})"
+        self.connection.execute(sql, list(row.values()))
+
     def keep_for(self, *views: str) -> None:
         """Computes now, once, what these views come to more than once, as the store does."""
         kept = [name for name in catalog.queries() if name in catalog.used_repeatedly(views)]
