@@ -25,8 +25,8 @@ WITH responsible AS (
 )
 SELECT
     w.run_id,
-    CASE WHEN w.saved_share >= threshold_of('wall_share') THEN 'wall' ELSE 'warning' END
-        AS severity,
+    CASE WHEN l.is_wall AND w.saved_share >= threshold_of('wall_share') THEN 'wall'
+        ELSE 'warning' END AS severity,
     'input' AS wall,
     NULL::VARCHAR AS subject,
     r.responsible AS detail,
@@ -38,5 +38,6 @@ SELECT
     'cause = ''data_loading''' AS evidence
 FROM what_if AS w
 LEFT JOIN responsible AS r USING (run_id)
+LEFT JOIN wall AS l ON l.run_id = w.run_id AND l.wall = 'input'
 WHERE w.scenario = 'no idle time: data_loading'
     AND w.saved_share > threshold_of('warning_share')

@@ -25,8 +25,7 @@ WITH responsible AS (
 )
 SELECT
     w.run_id,
-    CASE WHEN w.saved_share >= threshold_of('wall_share') THEN 'wall' ELSE 'warning' END
-        AS severity,
+    'warning' AS severity,
     NULL::VARCHAR AS wall,
     NULL::VARCHAR AS subject,
     r.responsible AS detail,

@@ -21,6 +21,12 @@ WITH candidate AS (
     FROM wall_communication
     UNION ALL
     FROM wall_waiting
+    UNION ALL
+    FROM wall_launch
+    UNION ALL
+    FROM wall_input
+    UNION ALL
+    FROM wall_copies
 ),
 limited AS (
     SELECT

@@ -23,7 +23,10 @@ late AS (
         arg_max(
             concat_ws(
                 ' on ',
-                coalesce('rank ' || rank, 'device ' || device_id || ' of process ' || process),
+                coalesce(
+                    'rank ' || rank,
+                    'device ' || device_id || ' of process ' || process
+                ),
                 host
             ),
             lost_ns

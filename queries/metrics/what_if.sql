@@ -51,6 +51,27 @@ mean AS (
     FROM run_step
     GROUP BY run_id
 ),
+-- Idle time that one wall explains, 0 on a rank without it.
+wall_idle AS (
+    SELECT
+        r.device_key, r.run_id, r.step, w.wall,
+        coalesce(sum(c.total_ns), 0)::DOUBLE AS total_ns
+    FROM compared AS r
+    CROSS JOIN (SELECT DISTINCT wall FROM cause_wall) AS w
+    JOIN traced_device AS d USING (device_key)
+    LEFT JOIN (
+        SELECT *
+        FROM kernel_gap_cause
+        JOIN cause_wall USING (cause)
+    ) AS c
+        ON c.run_id = d.run_id
+        AND c.source_id = d.source_id
+        AND c.process = d.process
+        AND c.device_id = d.device_id
+        AND c.step = r.step
+        AND c.wall = w.wall
+    GROUP BY r.device_key, r.run_id, r.step, w.wall
+),
 -- Time that a rank would not have needed, by scenario.
 gain AS MATERIALIZED (
     SELECT
@@ -60,6 +81,21 @@ gain AS MATERIALIZED (
     JOIN traced_device AS d USING (run_id, source_id, process, device_id)
     WHERE c.step IS NOT NULL
     GROUP BY d.device_key, c.run_id, c.step, c.cause
+    UNION ALL
+    -- What only a late rank has belongs to the wall of waiting for it.
+    SELECT
+        device_key, run_id, step, 'no idle time of wall: ' || wall,
+        least(
+            total_ns,
+            quantile_disc(total_ns, 0.5) OVER (PARTITION BY run_id, step, wall)
+        )
+    FROM wall_idle
+    UNION ALL
+    SELECT
+        d.device_key, t.run_id, t.step, 'no copies or sets alone',
+        t.exposed_memory_ns
+    FROM step_time AS t
+    JOIN traced_device AS d USING (run_id, source_id, process, device_id)
     UNION ALL
     SELECT
         device_key, run_id, step, class || ' kernels as fast as on the median rank',
@@ -124,12 +160,15 @@ scenario AS (
     SELECT
         w.run_id, w.scenario, w.what_if_ns,
         'per step less what the slowest rank, waiting left out, would gain without this '
-            || 'cause, not below its transfers',
-        CASE WHEN w.scenario NOT IN ('no idle time: short_gap', 'no idle time: unknown')
-            THEN m.reason END
+            || 'cause, not below its transfers'
+            || CASE WHEN w.scenario LIKE 'no idle time of wall: %'
+                THEN '; of each rank no more than the median rank has of it' ELSE '' END,
+        CASE WHEN w.scenario NOT IN (
+            'no idle time: short_gap', 'no idle time: unknown', 'no copies or sets alone'
+        ) THEN m.reason END
     FROM without_gain AS w
     LEFT JOIN misaligned AS m USING (run_id)
-    WHERE w.scenario LIKE 'no idle time: %'
+    WHERE w.scenario LIKE 'no %'
     UNION ALL
     SELECT DISTINCT
         w.run_id,
@@ -144,7 +183,7 @@ scenario AS (
             WHEN m.is_communicating THEN m.untold END
     FROM without_gain AS w
     JOIN mean AS m USING (run_id)
-    WHERE w.scenario NOT LIKE 'no idle time: %'
+    WHERE w.scenario NOT LIKE 'no %'
 ),
 -- least() would take the measured step where the scenario is unknown.
 bounded AS (

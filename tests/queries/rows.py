@@ -11,6 +11,7 @@ Row = tuple[Any, ...]
 
 COMPUTE = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
 MEMORY = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
+_COLUMNS: dict[str, str] = {}
 
 
 class Trace:
@@ -201,9 +202,10 @@ class Trace:
         """From now on the rows of ``view`` are those of :meth:`given`, whatever the tables hold."""
         if ("given", (view,)) not in self.known:
             self.known.add(("given", (view,)))
-            described = self.ask(f"DESCRIBE main.{view}")
-            columns = ", ".join(f'"{name}" {type_}' for name, type_, *_ in described)
-            self.connection.execute(f"CREATE TEMP TABLE {view} ({columns})")
+            if view not in _COLUMNS:  # a view of many views takes a second to describe
+                described = self.ask(f"DESCRIBE main.{view}")
+                _COLUMNS[view] = ", ".join(f'"{name}" {type_}' for name, type_, *_ in described)
+            self.connection.execute(f"CREATE TEMP TABLE {view} ({_COLUMNS[view]})")
 
     def given(self, view: str, **values: Any) -> None:
         """A row that ``view`` is taken to have; what is left out is NULL."""
