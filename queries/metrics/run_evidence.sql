@@ -5,7 +5,7 @@
 -- traced_count    Devices with activity in Nsight Systems captures.
 -- rank_count      Ranks that these name.
 -- world_size      Ranks of the job, as run.toml, log or environment say; NULL if unknown.
--- step_count      Steps found on the devices.
+-- step_count      Steps that summaries keep and most devices have; see rank_step.
 -- profile_count   Kernels profiled with Nsight Compute.
 -- sampled_count   GPUs with telemetry.
 -- log_step_count  Steps that training logs print.
@@ -20,10 +20,7 @@ WITH traced AS (
     GROUP BY d.run_id
 ),
 stepped AS (
-    SELECT d.run_id, count(DISTINCT s.step) AS step_count
-    FROM device_step AS s
-    JOIN traced_device AS d USING (device_key)
-    GROUP BY d.run_id
+    SELECT run_id, count(DISTINCT step) AS step_count FROM rank_step GROUP BY run_id
 ),
 profiled AS (
     SELECT run_id, count(*) AS profile_count FROM kernel_profile GROUP BY run_id

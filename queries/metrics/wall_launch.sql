@@ -37,10 +37,12 @@ SELECT
     e.run_id,
     'launch' AS wall,
     NULL::VARCHAR AS subject,
-    s.saved_ns AS cost_ns,
+    CASE WHEN e.step_count > 0 AND s.reason IS NULL THEN coalesce(s.saved_ns, 0) END
+        AS cost_ns,
     CASE
+        WHEN e.traced_count = 0 OR s.reason IS NOT NULL THEN NULL
         WHEN e.step_count > 0 THEN coalesce(s.saved_share, 0)
-        WHEN e.traced_count > 0 THEN coalesce(o.idle_share, 0)
+        ELSE coalesce(o.idle_share, 0)
     END AS cost_share,
     u.unknown_share AS bound_share,
     CASE WHEN e.step_count > 0 THEN 'step' ELSE 'span' END AS basis,
