@@ -4,7 +4,7 @@
 -- run_id       Run.
 -- wall         communication.
 -- subject      NULL: the whole job.
--- cost_ns      Saved per step if all of it were hidden.
+-- cost_ns      Saved per step if it took no time.
 -- cost_share   cost / basis; NULL when unknown.
 -- bound_share  Where the cost is unknown, at most this; NULL when nothing limits it.
 -- basis        What shares are of: step, or span where no steps are known.
@@ -31,7 +31,7 @@ asked AS (
     FROM run_evidence AS e
     LEFT JOIN exposed AS x USING (run_id)
     LEFT JOIN what_if AS h
-        ON h.run_id = e.run_id AND h.scenario = 'all communication hidden'
+        ON h.run_id = e.run_id AND h.scenario = 'communication takes no time'
     LEFT JOIN what_if AS w
         ON w.run_id = e.run_id AND w.scenario = 'no rank waits for another'
 )
@@ -44,7 +44,7 @@ SELECT
     coalesce(saved_share, exposed_share) AS bound_share,
     CASE WHEN step_count > 0 THEN 'step' ELSE 'span' END AS basis,
     CASE WHEN step_count > 0 THEN 'what_if' ELSE 'nccl_time_share' END AS evidence_view,
-    CASE WHEN step_count > 0 THEN 'scenario = ''all communication hidden''' END
+    CASE WHEN step_count > 0 THEN 'scenario = ''communication takes no time''' END
         AS evidence,
     CASE
         WHEN is_none THEN NULL

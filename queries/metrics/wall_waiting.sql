@@ -48,7 +48,7 @@ asked AS (
     FROM run_evidence AS e
     LEFT JOIN exposed AS x USING (run_id)
     LEFT JOIN what_if AS h
-        ON h.run_id = e.run_id AND h.scenario = 'all communication hidden'
+        ON h.run_id = e.run_id AND h.scenario = 'communication takes no time'
     LEFT JOIN what_if AS w
         ON w.run_id = e.run_id AND w.scenario = 'no rank waits for another'
 )

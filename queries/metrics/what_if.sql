@@ -26,7 +26,8 @@ run_step AS (
         bool_or(is_critical IS NOT NULL) AS is_wait_known,
         max(communication_ns) > 0 AS is_communicating,
         max(greatest(own_ns, communication_ns - coalesce(exposed_wait_ns, 0)))
-            AS hidden_ns
+            AS hidden_ns,
+        max(own_ns) AS own_ns
     FROM compared
     GROUP BY run_id, step
 ),
@@ -39,6 +40,7 @@ mean AS (
         avg(greatest(step_ns - coalesce(excess_ns, 0), coalesce(transfer_ns, 0)))
             AS ordinary_ns,
         avg(hidden_ns) AS hidden_ns,
+        avg(own_ns) AS own_ns,
         CASE
             WHEN bool_or(is_wait_known) THEN NULL
             WHEN NOT bool_or(is_communicating) THEN 'no collectives are recorded'
@@ -148,6 +150,12 @@ scenario AS (
         'per step the slowest rank''s time without exposed communication, not below its '
             || 'transfers' AS model,
         NULL AS reason
+    FROM mean
+    UNION ALL
+    SELECT
+        run_id, 'communication takes no time', own_ns,
+        'per step the slowest rank''s time without exposed communication',
+        NULL
     FROM mean
     UNION ALL
     SELECT

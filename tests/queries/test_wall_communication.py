@@ -2,7 +2,7 @@
 
 from rows import Trace
 
-HIDDEN, NO_WAIT = "all communication hidden", "no rank waits for another"
+HIDDEN, NO_WAIT = "communication takes no time", "no rank waits for another"
 SQL = "SELECT cost_ns, cost_share, bound_share, basis, reason, need FROM wall_communication"
 
 

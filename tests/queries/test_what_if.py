@@ -46,6 +46,18 @@ def test_hidden_communication_still_takes_its_time(trace: Trace) -> None:
     assert scenarios(trace)[HIDDEN] == 90 * US
 
 
+def test_communication_that_takes_no_time(trace: Trace) -> None:
+    play(trace, [(0, 20, "gemm"), (10, 100, REDUCE)])
+    assert scenarios(trace)["communication takes no time"] == 20 * US
+
+
+def test_what_a_late_rank_alone_has_is_no_wall_of_its_own(trace: Trace) -> None:
+    # Ranks 0 to 2 are idle for 10 us before their reduction, rank 3 for 40 us.
+    early = [(0, 50, "gemm"), (60, 100, REDUCE)]
+    play(trace, early, early, early, [(0, 50, "gemm"), (90, 100, REDUCE)])
+    assert scenarios(trace)["no idle time of wall: launch"] == 90 * US
+
+
 def test_no_rank_waits_for_another(trace: Trace) -> None:
     early, late = [(0, 50, "gemm"), (50, 100, REDUCE)], [(0, 80, "gemm"), (80, 100, REDUCE)]
     play(trace, early, early, late, early)
