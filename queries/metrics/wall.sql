@@ -10,7 +10,7 @@
 -- bound_share  Where the cost is unknown, at most this; NULL when nothing limits it.
 -- basis        What shares are of: step, or span where no steps are known.
 -- limit_share  Cost from which on it is a wall.
--- is_wall      Whether it costs that much.
+-- is_wall      Whether it costs that much, or is evident whatever it costs.
 -- is_open      Whether it could: the cost is unknown and not known to be less.
 -- evidence_view  View that shows it.
 -- evidence     Condition on its rows; NULL for all of the run.
@@ -27,12 +27,22 @@ WITH candidate AS (
     FROM wall_input
     UNION ALL
     FROM wall_copies
+    UNION ALL
+    FROM wall_memory_bandwidth
+    UNION ALL
+    FROM wall_memory_capacity
+    UNION ALL
+    FROM wall_power
+    UNION ALL
+    FROM wall_interconnect
 ),
 limited AS (
     SELECT
         *,
-        CASE WHEN wall = 'communication' THEN threshold_of('communication_wall_share')
-             ELSE threshold_of('wall_share') END AS limit_share
+        CASE wall
+            WHEN 'communication' THEN threshold_of('communication_wall_share')
+            WHEN 'memory bandwidth' THEN threshold_of('memory_bandwidth_wall_share')
+            ELSE threshold_of('wall_share') END AS limit_share
     FROM candidate
 )
 SELECT
@@ -44,8 +54,10 @@ SELECT
     l.bound_share,
     l.basis,
     l.limit_share,
-    coalesce(l.cost_share >= l.limit_share, false) AS is_wall,
-    l.cost_share IS NULL AND coalesce(l.bound_share >= l.limit_share, true) AS is_open,
+    l.is_evident OR coalesce(l.cost_share >= l.limit_share, false) AS is_wall,
+    NOT l.is_evident
+    AND l.cost_share IS NULL
+    AND coalesce(l.bound_share >= l.limit_share, true) AS is_open,
     l.evidence_view,
     l.evidence,
     l.reason,

@@ -7,6 +7,7 @@
 -- cost_ns      Saved per step if it took no time.
 -- cost_share   cost / basis; NULL when unknown.
 -- bound_share  Where the cost is unknown, at most this; NULL when nothing limits it.
+-- is_evident   Whether it is a wall whatever it costs.
 -- basis        What shares are of: step, or span where no steps are known.
 -- evidence_view  View that shows it.
 -- evidence     Condition on its rows; NULL for all of the run.
@@ -42,6 +43,7 @@ SELECT
     CASE WHEN is_none THEN 0 WHEN wait_reason IS NULL THEN saved_ns END AS cost_ns,
     CASE WHEN is_none THEN 0 WHEN wait_reason IS NULL THEN saved_share END AS cost_share,
     coalesce(saved_share, exposed_share) AS bound_share,
+    false AS is_evident,
     CASE WHEN step_count > 0 THEN 'step' ELSE 'span' END AS basis,
     CASE WHEN step_count > 0 THEN 'what_if' ELSE 'nccl_time_share' END AS evidence_view,
     CASE WHEN step_count > 0 THEN 'scenario = ''communication takes no time''' END

@@ -7,6 +7,7 @@
 -- cost_ns      Saved per step without them.
 -- cost_share   cost / basis; NULL when unknown.
 -- bound_share  Where the cost is unknown, at most this; NULL when nothing limits it.
+-- is_evident   Whether it is a wall whatever it costs.
 -- basis        What shares are of: step, or span where no steps are known.
 -- evidence_view  View that shows it.
 -- evidence     Condition on its rows; NULL for all of the run.
@@ -27,6 +28,7 @@ SELECT
         WHEN e.traced_count > 0 THEN coalesce(o.exposed_share, 0)
     END AS cost_share,
     NULL::DOUBLE AS bound_share,
+    false AS is_evident,
     CASE WHEN e.step_count > 0 THEN 'step' ELSE 'span' END AS basis,
     'memory_copy_summary' AS evidence_view,
     NULL::VARCHAR AS evidence,

@@ -7,6 +7,7 @@
 -- cost_ns      Saved per step without it.
 -- cost_share   cost / basis; NULL when unknown.
 -- bound_share  Where the cost is unknown, at most this; NULL when nothing limits it.
+-- is_evident   Whether it is a wall whatever it costs.
 -- basis        What shares are of: step, or span where no steps are known.
 -- evidence_view  View that shows it.
 -- evidence     Condition on its rows; NULL for all of the run.
@@ -45,6 +46,7 @@ SELECT
         ELSE coalesce(o.idle_share, 0)
     END AS cost_share,
     u.unknown_share AS bound_share,
+    false AS is_evident,
     CASE WHEN e.step_count > 0 THEN 'step' ELSE 'span' END AS basis,
     'kernel_gap_cause' AS evidence_view,
     'cause IN (SELECT cause FROM cause_wall WHERE wall = ''input'')' AS evidence,

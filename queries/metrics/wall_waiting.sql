@@ -7,6 +7,7 @@
 -- cost_ns      Saved per step if no rank were waited for.
 -- cost_share   cost / basis; NULL when unknown.
 -- bound_share  Where the cost is unknown, at most this; NULL when nothing limits it.
+-- is_evident   Whether it is a wall whatever it costs.
 -- basis        What shares are of: step, or span where no steps are known.
 -- evidence_view  View that shows it.
 -- evidence     Condition on its rows; NULL for all of the run.
@@ -59,6 +60,7 @@ SELECT
     CASE WHEN a.is_none THEN 0 ELSE a.saved_ns END AS cost_ns,
     CASE WHEN a.is_none THEN 0 ELSE a.saved_share END AS cost_share,
     a.bound_share,
+    false AS is_evident,
     CASE WHEN a.step_count > 0 THEN 'step' ELSE 'span' END AS basis,
     CASE WHEN a.step_count > 0 THEN 'straggler' ELSE 'nccl_time_share' END
         AS evidence_view,

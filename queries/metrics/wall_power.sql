@@ -1,0 +1,80 @@
+-- What a run loses to GPUs whose clock is held down by power, heat or for no known
+-- reason.
+-- Grain: one row per run_id.
+--
+-- run_id       Run.
+-- wall         power.
+-- subject      Where the dearest slowdown was; NULL without one.
+-- cost_ns      Saved per step of the run, slowdowns spread over all steps.
+-- cost_share   cost / basis; NULL when unknown.
+-- bound_share  Where the cost is unknown, at most this; NULL when nothing limits it.
+-- is_evident   Whether it is a wall whatever it costs.
+-- basis        What shares are of: step, or span where no steps are known.
+-- evidence_view  View that shows it.
+-- evidence     Condition on its rows; NULL for all of the run.
+-- reason       Why the cost is unknown; else NULL.
+-- need         What to collect to know it; see reference table collect.
+WITH happened AS (
+    SELECT
+        run_id,
+        sum(lost_ns) AS lost_ns,
+        sum(fallen_share * dur_ns) AS fallen_ns,
+        bool_and(lost_ns IS NOT NULL) AS is_known,
+        count(*) AS event_count,
+        any_value(cost_reason) FILTER (cost_reason IS NOT NULL) AS cost_reason,
+        arg_max(
+            concat_ws(' ', scope, place) || ': ' || limited_by,
+            (coalesce(lost_ns, 0), coalesce(fallen_share * dur_ns, 0), event)
+        ) AS subject
+    FROM throttle_event
+    WHERE family IN ('power', 'thermal', 'unexplained')
+    GROUP BY run_id
+),
+sampled AS (
+    SELECT run_id, max(span_ns) AS span_ns, count(*) AS gpu_count
+    FROM clock_summary
+    GROUP BY run_id
+),
+-- Without telemetry, work that takes longer at times, or on one device, may be clocks.
+uneven AS (
+    SELECT run_id, 1 - min(compute_ns) / avg(compute_ns) AS uneven_share
+    FROM step_time
+    WHERE exclusion IS NULL AND compute_ns > 0
+    GROUP BY run_id
+),
+stepped AS (
+    SELECT run_id, sum(step_ns) AS total_ns, count(*) AS step_count
+    FROM (
+        SELECT run_id, step, max(step_ns) AS step_ns
+        FROM step_time
+        WHERE exclusion IS NULL
+        GROUP BY run_id, step
+    )
+    GROUP BY run_id
+)
+SELECT
+    e.run_id,
+    'power' AS wall,
+    h.subject,
+    CASE WHEN h.is_known THEN h.lost_ns / nullif(t.step_count, 0)
+        WHEN s.gpu_count > 0 AND h.event_count IS NULL THEN 0 END AS cost_ns,
+    CASE WHEN h.is_known THEN share_of(h.lost_ns, t.total_ns)
+        WHEN s.gpu_count > 0 AND h.event_count IS NULL THEN 0 END AS cost_share,
+    CASE WHEN h.event_count > 0 THEN share_of(h.fallen_ns, s.span_ns)
+        WHEN s.gpu_count IS NULL THEN u.uneven_share END AS bound_share,
+    false AS is_evident,
+    'step' AS basis,
+    CASE WHEN h.event_count > 0 THEN 'throttle_event' ELSE 'clock_summary' END
+        AS evidence_view,
+    CASE WHEN h.event_count > 0
+        THEN 'family IN (''power'', ''thermal'', ''unexplained'')' END AS evidence,
+    CASE WHEN NOT h.is_known THEN coalesce(h.cost_reason, 'its cost is not known')
+        WHEN s.gpu_count IS NULL THEN 'clocks were not sampled' END AS reason,
+    CASE WHEN NOT h.is_known THEN 'training log'
+        WHEN s.gpu_count IS NULL THEN 'dcgm' END AS need
+FROM run_evidence AS e
+LEFT JOIN happened AS h USING (run_id)
+LEFT JOIN sampled AS s USING (run_id)
+LEFT JOIN uneven AS u USING (run_id)
+LEFT JOIN stepped AS t USING (run_id)
+ORDER BY e.run_id
