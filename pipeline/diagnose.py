@@ -123,12 +123,22 @@ def _costing(wall: Row) -> str:
     text = f"{wall['wall']}"
     text += f" ({wall['subject']})" if wall["subject"] else ""
     if wall["cost_share"] is None:
-        return text
+        bound = wall["bound_share"]
+        limit = "" if bound is None else f", at most {units.share(bound)} of the {wall['basis']}"
+        return f"{text} at a cost that is not known{limit}"
     return f"{text} costs {units.share(wall['cost_share'])} of the {wall['basis']}"
 
 
 def _of_missing(missing: Sequence[Row]) -> str:
-    return "cannot tell: " + ", ".join(f"{wall['wall']} ({wall['reason']})" for wall in missing)
+    return "cannot tell: " + "; ".join(_unknown(missing))
+
+
+def _unknown(missing: Sequence[Row]) -> list[str]:
+    """Each reason once, with the walls that it leaves open."""
+    by_reason: dict[str, list[str]] = {}
+    for wall in missing:
+        by_reason.setdefault(wall["reason"] or "not known", []).append(wall["wall"])
+    return [f"{reason} ({', '.join(walls)})" for reason, walls in by_reason.items()]
 
 
 def _of_nothing(walls: Sequence[Row]) -> str:
@@ -194,7 +204,8 @@ def as_record(diagnosis: Diagnosis) -> dict[str, Any]:
 
 def _trust(diagnosis: Diagnosis) -> str:
     reasons = list(diagnosis.doubts)
-    reasons += [f"{wall['wall']} is unknown: {wall['reason']}" for wall in diagnosis.missing]
+    if diagnosis.kind != "cannot tell":  # else the verdict says so
+        reasons += _unknown(diagnosis.missing)
     return diagnosis.confidence + (f": {'; '.join(reasons)}" if reasons else "")
 
 

@@ -20,6 +20,7 @@ def wall(name: str, cost_share: float | None = 0.0, **more: Any) -> Row:
         "bound_share": bound_share,
         "basis": "step",
         "is_wall": cost_share is not None and cost_share >= limit,
+        "is_evident": False,
         "is_open": cost_share is None and (bound_share is None or bound_share >= limit),
         "evidence_view": "what_if",
         "evidence": None,
@@ -89,13 +90,25 @@ UNKNOWN = {"reason": "only one rank is present", "need": "nsys", "collect": "nsy
 def test_what_could_hide_a_wall_leaves_the_verdict_open() -> None:
     found = verdict(wall("waiting", None, bound_share=0.3, **UNKNOWN), wall("input", 0.01))
     assert (found.kind, found.confidence) == ("cannot tell", "none")
-    assert found.verdict == "cannot tell: waiting (only one rank is present)"
+    assert found.verdict == "cannot tell: only one rank is present (waiting)"
     assert "nsys: nsys profile ..." in as_text(found)
 
 
 def test_an_unknown_that_cannot_be_large_leaves_nothing_open() -> None:
     found = verdict(wall("waiting", None, bound_share=0.03, **UNKNOWN))
     assert found.kind == "no wall found"
+
+
+def test_one_reason_is_said_once() -> None:
+    unknown = wall("waiting", None, **UNKNOWN), wall("input", None, **UNKNOWN)
+    assert verdict(*unknown).verdict == "cannot tell: only one rank is present (waiting, input)"
+
+
+def test_a_wall_that_is_evident_needs_no_cost() -> None:
+    row = wall("power", None, bound_share=0.15, is_wall=True, is_open=False, subject="GPU 3")
+    assert verdict(row).verdict == (
+        "power (GPU 3) at a cost that is not known, at most 15.0 % of the step"
+    )
 
 
 def test_a_wall_found_beside_an_unknown_one_is_only_likely() -> None:

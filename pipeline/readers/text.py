@@ -140,12 +140,6 @@ class Skipped:
     def count(self) -> int:
         return sum(self._counts.values())
 
-    def refusal(self, nothing: str, way_out: str) -> Refused:
-        """That a file holds nothing usable: the first line skipped says why, with its number."""
-        told = self.issues()
-        why = f": {told[0].place}: {told[0].problem}" if told else ""
-        return Refused(nothing + why, way_out)
-
     def issues(self, way_out: str = "") -> list[Issue]:
         """One warning per reason, in the order of the first line of each."""
         found = []

@@ -120,8 +120,12 @@ SELECT
     CASE WHEN is_profiled THEN 'class = ''memory bound'''
         WHEN is_sampled THEN 'metric IN (''dram_active_share'', ''tensor_active_share'')'
         END AS evidence,
-    CASE WHEN freed_share IS NULL
-        THEN 'no Nsight Compute profile and no DRAM counter' END AS reason,
+    CASE
+        WHEN freed_share IS NOT NULL THEN NULL
+        WHEN unknown_share IS NOT NULL
+            THEN 'too few of the kernels were profiled, and no DRAM counter'
+        ELSE 'no Nsight Compute profile and no DRAM counter'
+    END AS reason,
     CASE WHEN freed_share IS NULL THEN 'ncu' END AS need
 FROM joined
 ORDER BY run_id

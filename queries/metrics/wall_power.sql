@@ -35,11 +35,19 @@ sampled AS (
     FROM clock_summary
     GROUP BY run_id
 ),
--- Without telemetry, work that takes longer at times, or on one device, may be clocks.
+-- Without telemetry, work that takes longer at times may be clocks.
 uneven AS (
-    SELECT run_id, 1 - min(compute_ns) / avg(compute_ns) AS uneven_share
-    FROM step_time
-    WHERE exclusion IS NULL AND compute_ns > 0
+    SELECT run_id, 1 - sum(steady_ns) / sum(compute_ns) AS uneven_share
+    FROM (
+        SELECT
+            run_id, compute_ns,
+            -- Steps of one device with as many kernels do the same.
+            min(compute_ns) OVER (
+                PARTITION BY run_id, source_id, process, device_id, kernel_count
+            ) AS steady_ns
+        FROM step_time
+        WHERE exclusion IS NULL AND compute_ns > 0
+    )
     GROUP BY run_id
 ),
 stepped AS (
@@ -62,7 +70,11 @@ SELECT
         WHEN s.gpu_count > 0 AND h.event_count IS NULL THEN 0 END AS cost_share,
     CASE WHEN h.event_count > 0 THEN share_of(h.fallen_ns, s.span_ns)
         WHEN s.gpu_count IS NULL THEN u.uneven_share END AS bound_share,
-    false AS is_evident,
+    h.event_count > 0
+    AND NOT h.is_known
+    AND coalesce(
+        share_of(h.fallen_ns, s.span_ns) >= threshold_of('wall_share'), true
+    ) IS TRUE AS is_evident,
     'step' AS basis,
     CASE WHEN h.event_count > 0 THEN 'throttle_event' ELSE 'clock_summary' END
         AS evidence_view,
