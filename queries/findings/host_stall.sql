@@ -1,4 +1,4 @@
--- The launching thread is busy with work of its own (Python, framework) and launches late.
+-- The launching thread is busy with its own work (Python, framework) and launches late.
 -- Grain: one row per run_id.
 -- Hint: Use CUDA graphs or torch.compile where shapes are fixed; pin the process to
 --   cores near its GPU.

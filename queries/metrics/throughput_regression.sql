@@ -1,9 +1,6 @@
 -- Runs that are slower than those before them, or worse in another number, beyond the
 -- noise between runs: the stored verdicts that say so.
 -- Grain: one row per (run_id, view_name, metric, statistic, key).
--- Hint: Where suspects names a version or a host, run once more with the old one;
---   'tracelake compare' of since_run_id with the run before it says in which part of the
---   step the time went. A common cause is one fault, however many rows it has.
 --
 -- run_id      Run that was judged.
 -- series      Series in which it was compared.

@@ -1,0 +1,34 @@
+-- GPUs that share a power supply slow down together: it is overloaded, not the GPUs.
+-- Grain: one row per (run_id, subject, evidence).
+-- Hint: Move load off that phase of the PDU, or cap the GPUs' power below it; the
+--   facility's log of that minute should agree.
+--
+-- run_id         Run.
+-- severity       fault, wall, warning or info.
+-- wall           Wall that it belongs to; NULL for none.
+-- subject        Power domain, rack or host.
+-- detail         How many GPUs, and when.
+-- value          GPUs slowed down.
+-- threshold      Limit of the value that was passed; NULL without one.
+-- unit           Unit of both.
+-- cost_share     Share of the step (of the span where no steps are known) that it costs;
+--                NULL when unknown.
+-- evidence_view  View that shows it.
+-- evidence       Condition on its rows; NULL for all of the run.
+SELECT
+    run_id,
+    'fault' AS severity,
+    'power' AS wall,
+    concat_ws(' ', scope, place) AS subject,
+    concat(gpu_count, ' of ', place_gpu_count, ' GPUs there: ', limited_by) AS detail,
+    gpu_count AS value,
+    NULL::DOUBLE AS threshold,
+    'count' AS unit,
+    NULL::DOUBLE AS cost_share,
+    'throttle_event' AS evidence_view,
+    'event = ' || event AS evidence
+FROM throttle_event
+WHERE family = 'power'
+    AND reason_names LIKE '%power brake%'
+    AND scope IN ('host', 'power domain', 'rack')
+    AND gpu_count > 1

@@ -1,0 +1,32 @@
+-- A link carries less than it should.
+-- Grain: one row per (run_id, subject, evidence).
+-- Hint: Look at its negotiated speed and width, its cable and its error counters; test
+--   it in the other direction.
+--
+-- run_id         Run.
+-- severity       fault, wall, warning or info.
+-- wall           Wall that it belongs to; NULL for none.
+-- subject        Link.
+-- detail         What it was compared with.
+-- value          Achieved / reference.
+-- threshold      Limit of the value that was passed; NULL without one.
+-- unit           Unit of both.
+-- cost_share     Share of the step (of the span where no steps are known) that it costs;
+--                NULL when unknown.
+-- evidence_view  View that shows it.
+-- evidence       Condition on its rows; NULL for all of the run.
+SELECT
+    run_id,
+    'warning' AS severity,
+    'interconnect' AS wall,
+    concat_ws(' ', host, name, conditions) AS subject,
+    reference_source AS detail,
+    efficiency_share AS value,
+    NULL::DOUBLE AS threshold,
+    'share' AS unit,
+    NULL::DOUBLE AS cost_share,
+    'bandwidth_efficiency' AS evidence_view,
+    'source_id = ''' || source_id || ''' AND subject_kind = ''' || subject_kind
+        || ''' AND subject_id = ' || subject_id AS evidence
+FROM bandwidth_efficiency
+WHERE verdict = 'low' AND subject_kind IN ('link benchmark', 'collective benchmark')
