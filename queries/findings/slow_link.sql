@@ -8,7 +8,7 @@
 -- wall           Wall that it belongs to; NULL for none.
 -- subject        Link.
 -- detail         What it was compared with.
--- value          Achieved / reference.
+-- value          Achieved / reference, median.
 -- threshold      Limit of the value that was passed; NULL without one.
 -- unit           Unit of both.
 -- cost_share     Share of the step (of the span where no steps are known) that it costs;
@@ -19,14 +19,17 @@ SELECT
     run_id,
     'warning' AS severity,
     'interconnect' AS wall,
-    concat_ws(' ', host, name, conditions) AS subject,
-    reference_source AS detail,
-    efficiency_share AS value,
+    concat_ws(' ', host, name) AS subject,
+    concat_ws('; ', any_value(reference_source), 'measured ' || count(*) || ' times')
+        AS detail,
+    median(efficiency_share) AS value,
     NULL::DOUBLE AS threshold,
     'share' AS unit,
     NULL::DOUBLE AS cost_share,
     'bandwidth_efficiency' AS evidence_view,
     'source_id = ''' || source_id || ''' AND subject_kind = ''' || subject_kind
-        || ''' AND subject_id = ' || subject_id AS evidence
+        || ''' AND name = ''' || replace(name, '''', '''''') || ''' AND verdict = ''low'''
+        AS evidence
 FROM bandwidth_efficiency
 WHERE verdict = 'low' AND subject_kind IN ('link benchmark', 'collective benchmark')
+GROUP BY run_id, source_id, subject_kind, host, name

@@ -1,0 +1,34 @@
+"""Rows of ``memory_headroom`` in, a finding out."""
+
+from typing import Any
+
+from rows import Trace
+
+ROW: dict[str, Any] = {
+    "source_id": "a",
+    "gpu_id": "g",
+    "host": "n",
+    "device_id": 1,
+    "is_too_full": True,
+    "is_primary": True,
+    "peak_share": 0.96,
+}
+
+
+def found(trace: Trace, **changed: Any) -> list[tuple[object, ...]]:
+    trace.given("memory_headroom", **(ROW | changed))
+    return trace.ask("SELECT severity, wall, subject, value, cost_share FROM memory_almost_full")
+
+
+def test_what_is_wrong_is_told(trace: Trace) -> None:
+    assert found(trace) == [("wall", "memory capacity", "n GPU 1", 0.96, None)]
+
+
+def test_what_is_not_wrong_is_not_told(trace: Trace) -> None:
+    assert found(trace, is_too_full=False) == []
+
+
+def test_evidence_names_its_rows(trace: Trace) -> None:
+    found(trace)
+    ((view, evidence),) = trace.ask("SELECT evidence_view, evidence FROM memory_almost_full")
+    assert trace.ask(f"FROM {view} WHERE {evidence or True}") != []
