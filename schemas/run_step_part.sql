@@ -1,5 +1,5 @@
--- What the mean step of a run is made of, as step_time_part said when the run's numbers were
--- made; one row per (run, part, class, name).
+-- What the mean step of a run is made of, as step_time_part said when the run's numbers
+-- were made; one row per (run, part, class, name).
 CREATE TABLE run_step_part (
     -- Run: the job's set of files. Hive partition key.
     run_id VARCHAR NOT NULL,

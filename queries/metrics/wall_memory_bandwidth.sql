@@ -26,11 +26,12 @@ WITH profiled AS (
 limited AS (
     SELECT
         k.run_id, k.source_id, k.process, k.device_id,
-        sum(k.total_ns * coalesce(p.freed_share, a.freed_share)) FILTER (
+        coalesce(sum(k.total_ns * coalesce(p.freed_share, a.freed_share)) FILTER (
             k.class = 'memory bound'
-        ) / nullif(sum(k.total_ns) FILTER (k.class <> 'communication'), 0) AS freed_share,
-        sum(k.total_ns) FILTER (k.class IN ('not profiled', 'not classified'))
-            / nullif(sum(k.total_ns) FILTER (k.class <> 'communication'), 0)
+        ), 0) / nullif(sum(k.total_ns) FILTER (k.class <> 'communication'), 0) AS freed_share,
+        coalesce(sum(k.total_ns) FILTER (
+            k.class IN ('not profiled', 'not classified')
+        ), 0) / nullif(sum(k.total_ns) FILTER (k.class <> 'communication'), 0)
             AS unknown_share
     FROM kernel_limit AS k
     LEFT JOIN profiled AS p USING (run_id, name)

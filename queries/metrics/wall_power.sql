@@ -70,11 +70,14 @@ SELECT
         WHEN s.gpu_count > 0 AND h.event_count IS NULL THEN 0 END AS cost_share,
     CASE WHEN h.event_count > 0 THEN share_of(h.fallen_ns, s.span_ns)
         WHEN s.gpu_count IS NULL THEN u.uneven_share END AS bound_share,
-    h.event_count > 0
-    AND NOT h.is_known
-    AND coalesce(
-        share_of(h.fallen_ns, s.span_ns) >= threshold_of('wall_share'), true
-    ) IS TRUE AS is_evident,
+    coalesce(
+        h.event_count > 0
+        AND NOT h.is_known
+        AND coalesce(
+            share_of(h.fallen_ns, s.span_ns) >= threshold_of('wall_share'), true
+        ),
+        false
+    ) AS is_evident,
     'step' AS basis,
     CASE WHEN h.event_count > 0 THEN 'throttle_event' ELSE 'clock_summary' END
         AS evidence_view,
