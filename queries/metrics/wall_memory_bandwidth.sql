@@ -28,7 +28,8 @@ limited AS (
         k.run_id, k.source_id, k.process, k.device_id,
         coalesce(sum(k.total_ns * coalesce(p.freed_share, a.freed_share)) FILTER (
             k.class = 'memory bound'
-        ), 0) / nullif(sum(k.total_ns) FILTER (k.class <> 'communication'), 0) AS freed_share,
+        ), 0) / nullif(sum(k.total_ns) FILTER (k.class <> 'communication'), 0)
+            AS freed_share,
         coalesce(sum(k.total_ns) FILTER (
             k.class IN ('not profiled', 'not classified')
         ), 0) / nullif(sum(k.total_ns) FILTER (k.class <> 'communication'), 0)

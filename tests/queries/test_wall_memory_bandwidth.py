@@ -1,5 +1,6 @@
 """What limits the kernels in, what memory costs the job out."""
 
+import pytest
 from rows import Trace
 
 VIEWS = (
@@ -34,7 +35,7 @@ def test_profiles_say_what_memory_costs_beyond_compute(trace: Trace) -> None:
     shares = {"compute_share": 0.2, "memory_share": 0.8}
     trace.given("speed_of_light", name="add", **{"class": "memory bound"}, **shares)
     # Half of the kernels' time, of which three quarters would be saved, of 80 % of the step.
-    assert trace.ask(SQL) == [(30.0, 0.5 * 0.75 * 0.8, 0.2, None)]
+    assert trace.ask(SQL) == [pytest.approx((30.0, 0.5 * 0.75 * 0.8, 0.2, None))]
 
 
 def test_counters_say_it_where_nothing_is_profiled(trace: Trace) -> None:
