@@ -12,6 +12,7 @@ Row = tuple[Any, ...]
 COMPUTE = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
 MEMORY = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
 _COLUMNS: dict[str, str] = {}
+_DEEP = 4
 
 
 class Trace:
@@ -22,9 +23,16 @@ class Trace:
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self.connection = connection
+        self._connection = connection
+        self._kept: set[str] = set()
         self.known: set[Row] = set()
         self.launch_count = 0
+
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """For whatever the methods below don't do; what was kept counts as changed by it."""
+        self._kept = set()
+        return self._connection
 
     def insert(self, table: str, **values: Any) -> None:
         row = {"run_id": "run", "source_id": "a", **values}
@@ -161,11 +169,13 @@ class Trace:
         self.connection.execute("UPDATE threshold SET value = ? WHERE name = ?", [value, name])
 
     def ask(self, sql: str) -> list[Row]:
-        return self.connection.execute(sql).fetchall()
+        self._keep_deep(sql)
+        return self._connection.execute(sql).fetchall()
 
     def only(self, sql: str) -> dict[str, Any]:
         """The only row, by column."""
-        cursor = self.connection.execute(sql)
+        self._keep_deep(sql)
+        cursor = self._connection.execute(sql)
         names = [name for name, *_ in cursor.description or []]
         (row,) = cursor.fetchall()
         return dict(zip(names, row, strict=True))
@@ -203,7 +213,7 @@ class Trace:
         if ("given", (view,)) not in self.known:
             self.known.add(("given", (view,)))
             if view not in _COLUMNS:  # a view of many views takes a second to describe
-                described = self.ask(f"DESCRIBE main.{view}")
+                described = self._connection.execute(f"DESCRIBE main.{view}").fetchall()
                 _COLUMNS[view] = ", ".join(f'"{name}" {type_}' for name, type_, *_ in described)
             self.connection.execute(f"CREATE TEMP TABLE {view} ({_COLUMNS[view]})")
 
@@ -215,10 +225,19 @@ class Trace:
         sql = f"INSERT INTO temp.{view} ({', '.join(row)}) VALUES ({marks})"
         self.connection.execute(sql, list(row.values()))
 
+    def _keep_deep(self, sql: str) -> None:
+        """A view of many views takes DuckDB seconds to plan, unless what it reads is at hand."""
+        views = set(catalog.views_in(sql))
+        if not views <= self._kept and len(catalog.used_repeatedly(views)) >= _DEEP:
+            self.keep_for(*views)
+            self._kept = views
+
     def keep_for(self, *views: str) -> None:
         """Computes now, once, what these views come to more than once, as the store does."""
-        kept = [name for name in catalog.queries() if name in catalog.used_repeatedly(views)]
+        given = {key[0] for name, key in self.known if name == "given"}
+        repeated = catalog.used_repeatedly(views) - given
+        kept = [name for name in catalog.queries() if name in repeated]
         for name in kept:
-            self.connection.execute(f"DROP TABLE IF EXISTS temp.{name}")
+            self._connection.execute(f"DROP TABLE IF EXISTS temp.{name}")
         for name in kept:
-            self.connection.execute(f"CREATE TEMP TABLE {name} AS FROM main.{name}")
+            self._connection.execute(f"CREATE TEMP TABLE {name} AS FROM main.{name}")
