@@ -434,10 +434,17 @@ def database(store_path: Path, output: Path, thresholds: dict[str, float]) -> No
     show_default=True,
     help="json keeps base units.",
 )
-def diagnose(run: str, store_path: Path, thresholds: dict[str, float], format_: str) -> None:
+@click.option(
+    "--fail-on",
+    type=click.Choice(("none", "fault", "wall")),
+    default="wall",
+    show_default=True,
+    help="Exit with 1 on faulty hardware, on that or a wall, or never.",
+)
+def diagnose(
+    run: str, store_path: Path, thresholds: dict[str, float], format_: str, fail_on: str
+) -> None:
     """Say which wall holds RUN back, what it costs, how sure that is, and what to do.
-
-    Exit code 1 when a wall or faulty hardware was found.
 
     \b
     Example:
@@ -453,7 +460,8 @@ def diagnose(run: str, store_path: Path, thresholds: dict[str, float], format_: 
         click.echo(_json_text(diagnosing.as_record(diagnosis)))
     else:
         click.echo(diagnosing.as_text(diagnosis, shutil.get_terminal_size((100, 24)).columns))
-    if diagnosis.kind in ("fault", "wall"):
+    failing = {"none": (), "fault": ("fault",), "wall": ("fault", "wall")}[fail_on]
+    if diagnosis.kind in failing:
         sys.exit(1)
 
 

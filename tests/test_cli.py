@@ -384,3 +384,30 @@ def test_no_rows_come_with_the_reason(ask: Asked) -> None:
     assert result.stdout == "[]\n"
     assert result.stderr.splitlines()[0] == "nccl_time_share: no rows"
     assert "cpu_only: rank0.sqlite.xz: no GPU activity was captured" in result.stderr
+
+
+# -- diagnose ------------------------------------------------------------------------------
+
+
+def test_diagnose_says_the_wall_and_fails_on_it(ask: Asked) -> None:
+    result = ask("diagnose", "ddp_late_rank")
+    assert result.exit_code == 1
+    assert result.stdout.startswith("ddp_late_rank: waiting (rank 2 on node-b) costs ")
+    assert ask("diagnose", "ddp_late_rank", "--fail-on", "fault").exit_code == 0
+
+
+def test_diagnose_for_machines(ask: Asked) -> None:
+    (record,) = [json.loads(ask("diagnose", "ddp_late_rank", "--format", "json").stdout)]
+    assert (record["kind"], record["walls"][0]["wall"]) == ("wall", "waiting")
+    assert record["findings"][0]["finding"] == "late_rank"
+
+
+def test_diagnose_obeys_thresholds(ask: Asked) -> None:
+    arguments = ("--set", "wall_share=0.9", "--set", "communication_wall_share=0.9")
+    result = ask("diagnose", "ddp_late_rank", *arguments)
+    assert result.exit_code == 0
+    assert "no wall found" in result.stdout
+
+
+def test_diagnose_of_an_unknown_run(ask: Asked) -> None:
+    assert "there are: ddp_late_rank" in fault_of(ask("diagnose", "ddp_late_rankk"))
