@@ -11,7 +11,8 @@
 --              more_kernels (compute by duration of the same kernels, and by number or
 --              grid), exposed_wait (no row
 --              where unknown: then it is in the transfer), exposed_transfer,
---              exposed_memory, or idle: and a cause of kernel_gap_cause.
+--              exposed_memory, or idle: and a cause of kernel_gap_cause, or idle: lead_in
+--              for the part of the first step before anything ran; see device_step.
 -- step_count   Steps.
 -- rank_count   Ranks compared.
 -- mean_ns      Mean per step; of slower_kernels and more_kernels the difference itself.
@@ -43,6 +44,11 @@ idle AS (
     JOIN traced_device AS d USING (run_id, source_id, process, device_id)
     SEMI JOIN timed AS t ON t.device_key = d.device_key AND t.step = c.step
     GROUP BY d.device_key, c.cause
+    UNION ALL
+    SELECT s.device_key, 'idle: lead_in', s.lead_in_ns
+    FROM device_step AS s
+    SEMI JOIN timed AS t USING (device_key, step)
+    WHERE s.lead_in_ns > 0
 ),
 -- The same kernels, longer; or more of them, or with other grids: other work.
 kernel_time AS (

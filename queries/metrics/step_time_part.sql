@@ -7,7 +7,8 @@
 --               compute beside it), exposed_communication where the two cannot be told
 --               apart, exposed_memory (copies and sets), idle.
 -- class         Of compute the kernel's class, or graph; of idle the cause, see
---               kernel_gap_cause, unattributed what that view does not place; else NULL.
+--               kernel_gap_cause, lead_in before anything ran on the device, unattributed
+--               what neither places; else NULL.
 -- name          Kernel; NULL for anything else.
 -- shape         Most frequent grid and block of the kernel, as gx.gy.gz/bx.by.bz.
 -- launch_count  Executions of the kernel that start in these steps.
@@ -17,8 +18,8 @@
 -- mean_ns       total / device_step_count: the part's share of a mean step.
 WITH own AS MATERIALIZED (
     SELECT
-        d.device_key, d.run_id, t.step, t.idle_ns, t.exposed_communication_ns,
-        t.exposed_memory_ns, w.exposed_wait_ns
+        d.device_key, d.run_id, t.step, t.lead_in_ns, t.idle_ns - t.lead_in_ns AS idle_ns,
+        t.exposed_communication_ns, t.exposed_memory_ns, w.exposed_wait_ns
     FROM step_time AS t
     JOIN traced_device AS d USING (run_id, source_id, process, device_id)
     LEFT JOIN step_wait AS w USING (device_key, step)
@@ -85,6 +86,8 @@ idle AS (
         o.idle_ns - CASE WHEN p.total_ns <= o.idle_ns THEN p.total_ns ELSE 0 END
     FROM own AS o
     LEFT JOIN placed AS p USING (device_key, step)
+    UNION ALL
+    SELECT run_id, 'lead_in', lead_in_ns FROM own
 ),
 part AS (
     SELECT

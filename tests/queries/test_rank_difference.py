@@ -99,3 +99,10 @@ def test_the_largest_difference_comes_first(trace: Trace) -> None:
     play(trace, [(0, 100, "gemm")], [(0, 100, "gemm")], [(0, 150, "gemm"), (200, 300, "debug")])
     rows = trace.ask("SELECT part FROM rank_difference WHERE rank = 2 LIMIT 2")
     assert rows == [("more_kernels",), ("slower_kernels",)]
+
+
+def test_a_rank_late_before_anything_ran_on_its_device(trace: Trace) -> None:
+    play(trace, [(0, 100, "gemm")], [(0, 100, "gemm")], [(300, 400, "gemm")])
+    assert parts(trace, "idle: lead_in") == {
+        "idle: lead_in": [(0, 0, 0), (0, 0, 0), (150, 0, 150)]  # 300 in the first of two steps
+    }

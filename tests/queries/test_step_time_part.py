@@ -5,6 +5,8 @@ from rows import Trace
 
 def step(trace: Trace, number: int, *work: tuple[str, int, int], **more: Any) -> None:
     host_ns = 1000 * number - 100_000
+    if number == 0:  # earlier work up to 0, behind which the first step begins
+        trace.kernel(-10, 0)
     trace.range(host_ns, host_ns + 1000, f"step {number}")
     make = {"copy": trace.copy, "set": trace.set, "graph": trace.graph}
     for name, start_ns, end_ns in work:
@@ -75,3 +77,16 @@ def test_waiting_is_told_from_transfer_where_it_can_be(trace: Trace) -> None:
     assert rows["exposed_wait"] == 2 * 60
     assert rows["exposed_transfer"] == 4 * 40
     assert sum(rows.values()) == trace.ask("SELECT sum(step_ns) FROM step_time")[0][0]
+
+
+def test_what_precedes_all_work_on_the_device_is_lead_in(trace: Trace) -> None:
+    for number in (0, 1):
+        trace.range(1000 * number, 1000 * number + 900, f"step {number}")
+        call_ns = 1000 * number + 400
+        trace.launch((call_ns, call_ns + 10), (call_ns + 20, call_ns + 500))
+    assert parts(trace, "part", "class", "total_ns") == [
+        ("compute", "gemm", 960),
+        ("idle", "lead_in", 420),
+        ("idle", "short_gap", 520),
+    ]
+    assert trace.ask("SELECT sum(step_ns) FROM step_time") == [(1900,)]
