@@ -17,6 +17,10 @@
 -- projected_count  Ranges inside which any GPU work was launched.
 -- work_count    GPU activities launched inside them.
 -- projected_ns  Sum over ranges of first start to last end of that work.
+-- any_thread_work_count  GPU activities launched while one was open, by any thread of the
+--               process; see projected_range. Differs from work_count where autograd has
+--               threads of its own.
+-- any_thread_projected_ns  Sum over ranges of first start to last end of that work.
 -- source_id     Source file.
 WITH closed AS (
     SELECT
@@ -28,7 +32,10 @@ WITH closed AS (
         max(end_ns - start_ns) AS max_ns,
         count(*) FILTER (work_count > 0) AS projected_count,
         sum(work_count)::BIGINT AS work_count,
-        coalesce(sum(gpu_end_ns - gpu_start_ns), 0)::BIGINT AS projected_ns
+        coalesce(sum(gpu_end_ns - gpu_start_ns), 0)::BIGINT AS projected_ns,
+        sum(any_thread_work_count)::BIGINT AS any_thread_work_count,
+        coalesce(sum(any_thread_gpu_end_ns - any_thread_gpu_start_ns), 0)::BIGINT
+            AS any_thread_projected_ns
     FROM projected_range
     GROUP BY run_id, source_id, process, domain, name, kind
 ),
@@ -63,6 +70,8 @@ SELECT
     coalesce(c.projected_count, 0) AS projected_count,
     coalesce(c.work_count, 0) AS work_count,
     coalesce(c.projected_ns, 0) AS projected_ns,
+    coalesce(c.any_thread_work_count, 0) AS any_thread_work_count,
+    coalesce(c.any_thread_projected_ns, 0) AS any_thread_projected_ns,
     n.source_id
 FROM named AS n
 LEFT JOIN closed AS c

@@ -28,6 +28,8 @@ def test_time_on_the_host_and_on_the_gpu(trace: Trace) -> None:
         "projected_count": 1,
         "work_count": 2,
         "projected_ns": 70,
+        "any_thread_work_count": 2,
+        "any_thread_projected_ns": 70,
         "source_id": "a",
     }
 
@@ -62,12 +64,20 @@ def test_nested_ranges_count_in_each(trace: Trace) -> None:
     ]
 
 
-def test_work_of_another_thread_is_not_projected(trace: Trace) -> None:
+def test_work_of_another_thread_is_projected_apart(trace: Trace) -> None:
     trace.range(0, 100, "backward")
     launch(trace, 20, 1_000, 1_010, thread=2)
-    assert trace.ask("SELECT projected_count, work_count, projected_ns FROM nvtx_summary") == [
-        (0, 0, 0)
-    ]
+    launch(trace, 30, 1_050, 1_070, thread=2)
+    assert trace.only(
+        "SELECT projected_count, work_count, projected_ns, any_thread_work_count,"
+        " any_thread_projected_ns FROM nvtx_summary"
+    ) == {
+        "projected_count": 0,
+        "work_count": 0,
+        "projected_ns": 0,
+        "any_thread_work_count": 2,
+        "any_thread_projected_ns": 70,
+    }
 
 
 def test_the_same_correlation_id_in_another_process_is_another_launch(trace: Trace) -> None:

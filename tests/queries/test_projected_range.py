@@ -83,3 +83,57 @@ def test_the_kernels_of_a_graph_traced_by_node_are_all_inside(trace: Trace) -> N
     for node in range(3):
         trace.kernel(1_000 + 20 * node, 1_010 + 20 * node, correlation_id=1, graph_node_id=node)
     assert trace.ask(PROJECTED) == [("step", 3, 1_000, 1_050)]
+
+
+ANY_THREAD = """
+    SELECT name, work_count, any_thread_work_count, any_thread_gpu_start_ns,
+        any_thread_gpu_end_ns
+    FROM projected_range ORDER BY start_ns
+"""
+
+
+def test_a_backward_pass_launched_by_autograd_s_thread(trace: Trace) -> None:
+    trace.range(0, 500, "step")
+    trace.range(100, 200, "forward")
+    trace.range(210, 300, "backward")
+    trace.range(230, 240, "MmBackward0", thread=2)
+    launch(trace, 110, 1_000, 1_010)
+    launch(trace, 220, 1_020, 1_030, thread=2)
+    launch(trace, 235, 1_040, 1_050, thread=2)
+    launch(trace, 310, 1_060, 1_070)
+    assert trace.ask(ANY_THREAD) == [
+        ("step", 2, 4, 1_000, 1_070),
+        ("forward", 1, 1, 1_000, 1_010),
+        ("backward", 0, 2, 1_020, 1_050),
+        ("MmBackward0", 1, 1, 1_040, 1_050),
+    ]
+
+
+def test_a_range_that_another_thread_closes(trace: Trace) -> None:
+    trace.range(100, 300, kind="start_end", end_thread=2)
+    launch(trace, 110, 1_000, 1_010)
+    launch(trace, 250, 1_020, 1_030, thread=2)
+    assert trace.ask(ANY_THREAD) == [("step", 1, 2, 1_000, 1_030)]
+
+
+def test_threads_with_a_device_each_do_not_work_for_each_other(trace: Trace) -> None:
+    for thread, device_id in ((1, 0), (2, 1)):
+        trace.range(100 + thread, 200, f"step of {device_id}", thread=thread)
+        trace.call(120 + thread, 130, correlation_id=thread, thread=thread)
+        trace.kernel(1_000 * thread, 1_000 * thread + 5, correlation_id=thread,
+                     device_id=device_id)  # fmt: skip
+    trace.range(110, 200, "of a thread without any", thread=3)
+    assert trace.ask(ANY_THREAD) == [
+        ("step of 0", 1, 1, 1_000, 1_005),
+        ("step of 1", 1, 1, 2_000, 2_005),
+        ("of a thread without any", 0, 2, 1_000, 2_005),
+    ]
+
+
+def test_other_processes_and_files_do_not_count(trace: Trace) -> None:
+    trace.range(100, 200)
+    launch(trace, 110, 1_000, 1_010)
+    launch(trace, 120, 1_020, 1_030, process=2)
+    trace.call(130, 132, correlation_id=1, source_id="b", thread=2)
+    trace.kernel(1_040, 1_050, correlation_id=1, source_id="b")
+    assert trace.ask(ANY_THREAD) == [("step", 1, 1, 1_000, 1_010)]
