@@ -136,7 +136,7 @@ misaligned AS (
     SELECT
         d.run_id,
         string_agg(
-            'clocks of CPU and GPU disagree by ' || k.worst_early_ns || ' ns'
+            'clocks of CPU and GPU disagree by ' || k.disagreement_ns || ' ns'
             || coalesce(' on rank ' || d.rank, ''), '; ' ORDER BY d.rank, d.device_key
         ) AS reason
     FROM clock_check AS k

@@ -74,6 +74,22 @@ def test_ranks_that_overlap_and_leave_scattered_are_refused(trace: Trace) -> Non
     assert trace.ask("SELECT DISTINCT wait_ns, reason FROM collective_time") == [(None, APART)]
 
 
+def test_the_root_of_a_broadcast_may_leave_before_others_come(trace: Trace) -> None:
+    # The same times that refuse an all-reduce, whose ranks have to meet.
+    for k in range(4):
+        zero = 1000 * US * k
+        spans = (zero, zero + 100 * US), (zero + 300 * US, zero + 450 * US)
+        meet(trace, *spans, name="ncclBroadcast")
+    rows = trace.ask(
+        "SELECT DISTINCT rank, wait_ns, transfer_ns, tail_ns, method, reason"
+        " FROM collective_time JOIN traced_device USING (device_key) ORDER BY rank"
+    )
+    assert rows == [
+        (0, 0, 100 * US, 0, "shortest duration", None),
+        (1, 50 * US, 100 * US, 0, "shortest duration", None),
+    ]
+
+
 def test_a_few_that_miss_each_other_are_left(trace: Trace) -> None:
     for k in range(20):
         zero = 1000 * US * k

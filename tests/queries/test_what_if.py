@@ -149,3 +149,26 @@ def test_waiting_is_not_credited_to_an_idle_cause(trace: Trace) -> None:
     idle = [ns for name, ns in scenarios(trace).items() if name.startswith("no idle time: ")]
     assert idle
     assert min(ns for ns in idle if ns is not None) == 90 * US
+
+
+@pytest.mark.parametrize("call_us", [-2, 7], ids=["GPU clock ahead", "GPU clock behind"])
+def test_no_cause_of_idle_time_is_saved_where_clocks_disagree(trace: Trace, call_us: int) -> None:
+    where = trace.rank(0)
+    trace.threshold("clock_late_ns", 0)
+    for step in range(2):
+        begin = 100 * US * step
+        trace.step(where, begin - 5 * US, begin + 95 * US, f"step {step}")
+        for start_us, end_us in ((10, 50), (80, 100)):
+            start_ns, end_ns = begin + start_us * US, begin + end_us * US
+            trace.launched(where, start_ns, end_ns, call_ns=start_ns + call_us * US)
+        if call_us < 0:  # returns 15 us before the end of the work that it waited for
+            trace.call(begin + 81 * US, begin + 85 * US, "cudaDeviceSynchronize", **where)
+    trace.keep_for("what_if")
+    rows = trace.ask("SELECT scenario, what_if_ns, reason FROM what_if")
+    told = [(name, what_if_ns, reason) for name, what_if_ns, reason in rows
+            if name.startswith("no idle time of wall: ")]  # fmt: skip
+    by_us = 15 if call_us < 0 else 7
+    assert told
+    assert {(what_if_ns, reason) for _, what_if_ns, reason in told} == {
+        (None, f"clocks of CPU and GPU disagree by {by_us * US} ns on rank 0")
+    }
