@@ -123,7 +123,7 @@ SELECT
     d.rank,
     d.device_id,
     d.process,
-    j.step,
+    s.step,
     s.exclusion,
     j.forward_count,
     j.forward_sum_ns,
@@ -135,11 +135,17 @@ SELECT
     CASE WHEN j.reason IS NULL THEN share_of(j.recomputed_ns, j.compute_sum_ns) END
         AS step_share,
     j.evidence,
-    CASE WHEN j.reason IS NOT NULL THEN 0 WHEN j.evidence = 'name' THEN 0.5 ELSE 0.9 END
-        ::DOUBLE AS confidence,
-    j.reason,
+    CASE
+        WHEN j.step IS NULL OR j.reason IS NOT NULL THEN 0
+        WHEN j.evidence = 'name' THEN 0.5
+        ELSE 0.9
+    END::DOUBLE AS confidence,
+    CASE WHEN j.step IS NOT NULL THEN j.reason
+        WHEN s.host_start_ns IS NULL THEN
+            'steps were found by the period of kernels: what each launched is unknown'
+        ELSE 'no launch of a compute kernel is recorded in the step' END AS reason,
     d.source_id
-FROM judged AS j
-JOIN device_step AS s USING (device_key, step)
+FROM device_step AS s
 JOIN traced_device AS d USING (device_key)
-ORDER BY d.run_id, d.host, d.rank, d.device_id, d.process, d.source_id, j.step
+LEFT JOIN judged AS j USING (device_key, step)
+ORDER BY d.run_id, d.host, d.rank, d.device_id, d.process, d.source_id, s.step

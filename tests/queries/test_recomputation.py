@@ -89,3 +89,13 @@ def test_another_grid_is_other_work(trace: Trace) -> None:
             trace.launch((at, at), (at, at + 10), name, grid_x=place // 4, **where)
     trace.keep_for("recomputation")
     assert asked(trace, "recomputed_ns") == [(0,)]
+
+
+def test_steps_found_by_their_period_say_so(trace: Trace) -> None:
+    where = trace.rank(0)
+    names = [f"kernel_{number}" for number in range(20)]
+    for place, name in enumerate(names * 6):
+        trace.launched(where, 20 * place, 20 * place + 10, name)
+    trace.keep_for("recomputation")
+    why = "steps were found by the period of kernels: what each launched is unknown"
+    assert asked(trace, FOUND) == [(None, None, None, 0, why)]
