@@ -212,6 +212,11 @@ class _Scan:
                 story.messages.append((found[1], _PATH.sub("", found[2].strip())))
         elif self._session and text.startswith('"'):
             cells = next(csv.reader([text]), [])
+            if text.count('"') % 2 and len(cells) >= 2:
+                # The file ends in the cell, or the cell goes on: of a command's words all but
+                # the last are whole.
+                is_command = cells[0].endswith("Command Line")
+                cells = [cells[0], cells[1].rpartition(" ")[0]] if is_command else []
             if len(cells) >= 2:
                 story.session.setdefault(self._session, {}).setdefault(cells[0], cells[1])
         elif text.startswith('"Kernel Name",'):

@@ -112,6 +112,14 @@ class Style:
         return self.decimal == "."
 
     @property
+    def may_be_c(self) -> bool:
+        """Whether a plain reading is right for all but three digits after a lone point.
+
+        Some files hold nothing but whole numbers and six decimals, which tell no locale.
+        """
+        return self.decimal in ("", ".")
+
+    @property
     def is_decided(self) -> bool:
         return bool(self.decimal and self.thousands)
 

@@ -22,8 +22,10 @@ from pipeline.readers.ncu_kernels import LAUNCH_METRICS, Kernels, identity_colum
 from pipeline.readers.ncu_lines import Header
 from pipeline.readers.ncu_numbers import Style, parse, plain
 
-# A hundred kernels of hundreds of metrics show how numbers are written.
+# A hundred kernels of hundreds of metrics show how numbers are written, or that nothing tells;
+# then a few of each later block are looked at.
 _ROWS_TO_LEARN = 100
+_MORE_ROWS_TO_LEARN = 10
 
 
 class RawPage:
@@ -40,6 +42,7 @@ class RawPage:
         identity = set(identity_columns(header))
         self.names = [name for name in header.columns if name not in identity]
         self.needs_units = True
+        self._rows_to_learn = _ROWS_TO_LEARN
         self._kernels = kernels
         self._style = style
         self._tally = tally
@@ -70,7 +73,8 @@ class RawPage:
     @property
     def number_columns(self) -> list[str]:
         """Columns that may be read as numbers at once: so far they held nothing else."""
-        if self.needs_units or not self._style.is_c:
+        has_looked = self._style.is_c or self._rows_to_learn < _ROWS_TO_LEARN
+        if self.needs_units or not self._style.may_be_c or not has_looked:
             return []
         return [
             name
@@ -83,9 +87,15 @@ class RawPage:
         columns = [column_of(column) for column in cells.table.select(self.names).columns]
         missing = [column.null_count for column in columns]
         style = self._style
-        if not style.decimal and columns:
-            some = [column.slice(0, _ROWS_TO_LEARN) for column in columns]
-            style.learn(pa.concat_arrays(some).drop_null())
+        if not style.decimal:
+            some = [
+                column.slice(0, self._rows_to_learn)
+                for column in columns
+                if not pa.types.is_floating(column.type)
+            ]
+            if some:
+                style.learn(pa.concat_arrays(some).drop_null())
+            self._rows_to_learn = _MORE_ROWS_TO_LEARN
         # Columns with empty cells by themselves: filtering rows costs as much as making them.
         whole_ones = [at for at, count in enumerate(missing) if not count]
         yield self._some(cells, ids, columns, whole_ones)[0], None
@@ -109,7 +119,7 @@ class RawPage:
             texts.append(pa.nulls(len(read), pa.string()))
             self._tally.valued += len(read)
             chosen = [at for at in chosen if not pa.types.is_floating(columns[at].type)]
-        if self._style.is_c and not cells.is_doubtful:
+        if self._style.may_be_c and not cells.is_doubtful:
             for power in np.unique(self._powers[chosen]).tolist():
                 quick = self._quick(columns, chosen, power)
                 if quick is not None:

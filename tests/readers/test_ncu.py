@@ -857,3 +857,23 @@ def test_every_locale_gives_the_numbers_of_the_c_locale(locale: str, tmp_path: P
         return [(r["kernel_id"], r["section"], r["label"], r["value"]) for r in found.metrics]
 
     assert rows(f"nvtx.n241.details.base.{locale}.csv") == rows("nvtx.n241.details.base.csv")
+
+
+def test_six_decimals_and_whole_numbers_alone_tell_no_locale_and_are_read_quickly(
+    read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slowly(*_: object) -> None:
+        raise AssertionError("read cell by cell")
+
+    monkeypatch.setattr("pipeline.readers.ncu_raw.parse", slowly)
+    lines = raw(["a__x", "b__x"], ["ns", "inst"], ["1980.123456", "12"], ["0.500000", "7"])
+    assert [row["value"] for row in read(*lines).metrics] == [1980.123456, 0.5, 12, 7]
+
+
+def test_a_session_page_that_ends_in_a_cell_has_none_of_it(read: Read) -> None:
+    page = ['"Session Attribute","Value"', '"Nsight Compute Target","2024.1.0 (build 1)"']
+    assert read(*page, '"Target Name","node-').tables["profiler_session"][0]["host"] is None
+    (row,) = read(
+        '"Launch Attribute","Value"', '"Profiler Command Line","ncu --set full --clock-control ba'
+    ).tables["profiler_session"]
+    assert (row["metric_set"], row["clock_control"]) == ("full", None)
