@@ -75,6 +75,8 @@ class Log:
     # The program of a command line met before the test that it started.
     _command: str | None = None
     _last_row: tuple[int, Test, str] | None = None
+    # The last line of a preamble.
+    _last_said: tuple[int, Test] | None = None
 
     @property
     def writer_count(self) -> int:
@@ -92,7 +94,10 @@ class Log:
             last = first + block.count(b"\n") - 1
             for test in self.tests:
                 yield from test.taken()
-        self._drop_cut_row(last)
+        if not _ends_line(self.path):
+            self._drop_cut_row(last)
+            if self._last_said and self._last_said[0] == last:
+                self._last_said[1].forget_last_said()
         for writer in self._writers.values():
             self._give_up(writer)
         for test in self.tests:
@@ -101,7 +106,7 @@ class Log:
 
     def _drop_cut_row(self, last: int) -> None:
         """The last line of a file without an end of line may lack digits of its last number."""
-        if self._last_row is None or self._last_row[0] != last or _ends_line(self.path):
+        if self._last_row is None or self._last_row[0] != last:
             return
         number, test, text = self._last_row
         # Counts are padded to the left: a 0 that begins a cell is whole, as is a time of day.
@@ -282,6 +287,7 @@ class Log:
             )
             test.preamble_count += test.options is not None
             test.options = options
+            self._last_said = number, test
         elif device := lines.device(text):
             self._device(number, device, writer)
         elif (called := program(text)) and not lines.failure(text):
@@ -296,6 +302,7 @@ class Log:
         if test is None or (is_alone and (test.has_rows or test.layout)):
             test = self._begin(number, writer)
         test.add_device(device)
+        self._last_said = number, test
 
     def _header(self, number: int, text: str, writer: _Writer) -> bool:
         words = text.split()

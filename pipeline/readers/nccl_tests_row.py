@@ -228,6 +228,7 @@ def looks_like_row(tokens: list[str], layout: Layout) -> bool:
     return (
         before in (len(layout.before), len(layout.before) - 1)
         and is_rest(tokens[before:])
+        and any("." in token for token in tokens[before:])  # dmon's numbers are whole
         and not is_rest(tokens[:before])
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pipeline.readers.nccl_tests_checks import (
     OPS,
@@ -119,6 +119,14 @@ class Test:
     def begin_sweep(self) -> None:
         """The next row begins another pass over the sizes."""
         self._starts_sweep = True
+
+    def forget_last_said(self) -> None:
+        """The file ends within the last line of the preamble: so may its last word."""
+        if self.devices:
+            self.devices[-1] = replace(self.devices[-1], name="")
+        elif self.options and self.options.named:
+            *whole, _ = self.options.named.items()
+            self.options = replace(self.options, named=dict(whole))
 
     def add_device(self, device: Device) -> None:
         """A line of the list of ranks."""

@@ -114,7 +114,7 @@ def device_rows(test: Test) -> Iterator[Row]:
             "host": device.host,
             "device_id": device.device,
             "bus_id": device.bus_id,
-            "name": device.name,
+            "name": device.name or None,
         }
 
 

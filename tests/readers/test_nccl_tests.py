@@ -794,3 +794,17 @@ def test_a_row_without_a_header_and_with_a_broken_cell_is_refused_by_its_line(
 def test_other_formats_lines_in_a_table_are_no_rows_of_it(tmp_path: Path, line: str) -> None:
     read = of(tmp_path, PREAMBLE + HEADER + ROWS.splitlines()[0] + f"\n{line}\n" + FOOTER)
     assert read.issues == []
+
+
+def test_the_last_word_of_a_preamble_that_breaks_off_is_not_kept(tmp_path: Path) -> None:
+    cut = of(tmp_path, PREAMBLE[: PREAMBLE.index("A H100 80GB HBM3\n#  Rank  1")])
+    assert [device["name"] for device in cut.devices] == [None]
+    cut = of(tmp_path, PREAMBLE[: PREAMBLE.index("0 agg iters")])  # iters: 2 of 20
+    assert [(run["max_bytes"], run["iteration_count"]) for run in cut.tests] == [(64, None)]
+
+
+def test_rows_of_dmon_between_are_none_of_the_table(tmp_path: Path) -> None:
+    dmon = "    0    108     52      -     10      2     67      0      0      0   9001   2520\n"
+    first, second = ROWS.splitlines(keepends=True)
+    log = of(tmp_path, PREAMBLE + HEADER + first + dmon + second + FOOTER)
+    assert len(log.rows) == 4 and log.issues == []
