@@ -13,6 +13,7 @@ from pipeline.readers import dcgm_dmon_lines as dmon
 from pipeline.readers.dcgm_dmon_clock import Clock
 from pipeline.readers.dcgm_dmon_columns import Lines, all_lines, grouped, numbers
 from pipeline.readers.dcgm_dmon_others import Others
+from pipeline.readers.smi_dmon_table import HEADER as SMI_HEADER
 from pipeline.readers.telemetry import NO_TIME, Coded, Metric, clean, sample_batch
 from pipeline.readers.text import Skipped, without_escapes
 
@@ -96,6 +97,8 @@ class Decoder:
         self._is_after_header = True
         self._may_be_bare = False
         self._is_new = True  # a header or command is just above
+        # nvidia-smi dmon prints rows of bare numbers too: then none is dcgmi's.
+        self._is_beside_smi = False
         self._parent: dmon.Entity | None = None  # of the MIG instances that follow
 
     @property
@@ -147,6 +150,7 @@ class Decoder:
                 return True, *self._after_command(line, lines, at + 1)
             length = dmon.stamp_before(line)[1]
             known = dmon.layout_of(line[length:]), length
+            self._is_beside_smi |= known[0] is None and bool(SMI_HEADER.match(line))
             if len(self._headers) < _MOST_HEADERS_KEPT:
                 self._headers[raw] = known
         if known[0] is not None:
@@ -288,7 +292,7 @@ class Decoder:
                 self.skipped.add("a row before any header or command", number, line)
             return
         try:
-            row = dmon.row_of(line, layout, self._may_be_bare)
+            row = dmon.row_of(line, layout, self._may_be_bare and not self._is_beside_smi)
             if row is None:
                 if line.strip() and not dmon.UNITS.match(line.strip()):
                     self._may_be_bare = False

@@ -38,6 +38,12 @@ _ONE_LINE = re.compile(
     r"|\b(?:DEBUG|INFO|WARNING|ERROR)\b|\|\s*\d{1,9}/\d{1,9}\s*\[|%\|",
     re.IGNORECASE,
 )
+# Rows of tables that a job prints while telemetry runs beside it: of nccl-tests two counts and a
+# type, of perftest (bandwidth) two counts, two speeds and a rate of six decimals.
+_ROW = re.compile(
+    r"\s{0,40}\d{1,20}\s{1,40}\d{1,20}\s{1,40}"
+    r"(?:[a-z][a-z0-9_]{2,11}\s|\d{1,9}\.\d{2,6}\s{1,40}\d{1,9}\.\d{2,6}\s{1,40}\d{1,9}\.\d{6}\s*$)"
+)
 _LONGEST = 4096  # characters of a line that are looked at
 
 
@@ -51,6 +57,11 @@ def is_of_other(line: str) -> bool:
     """Whether a line is another format's that stands alone: a training step, NCCL's or a log's
     own message."""
     return bool(_ONE_LINE.search(line[:_LONGEST]))
+
+
+def is_row_of_other(line: str) -> bool:
+    """Whether a line is a row of nccl-tests or perftest, wherever its header stood."""
+    return "." in line and bool(_ROW.match(line[:_LONGEST]))
 
 
 @dataclass

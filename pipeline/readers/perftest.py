@@ -48,6 +48,7 @@ _TIME = re.compile(
 _BRACE = re.compile(r'\s*\{\s*(?:"test_info".*)?')
 _LONGEST_JSON = 400  # lines
 _LONGEST_NOISE = 1000  # lines
+_MOST_COUNTS = 3  # whole numbers that a row begins with: size, service level, iterations
 _NOISE_IN_TABLE = 2  # lines: the frequencies of the host's cores
 _NUMBERED = re.compile(r"(?=\D{0,3}\d)[\w.?*+\-]{1,24}")
 _LONGEST = 2048  # characters of a line
@@ -280,6 +281,7 @@ class _Tables:
     def _after_end(self, number: int, line: str, words: list[str], closed: Columns | None) -> None:
         """Tells of a row below the line that ended its table, as another process may draw one."""
         is_row = closed is not None and len(words) == len(closed) and all(map(is_number, words))
+        is_row = is_row and any("." in word for word in words)
         if closed and is_row and closed.row(words) and not closed.contradicts_itself(words):
             self.skipped.add("a row below the end of its table", number, line)
 
@@ -293,6 +295,8 @@ class _Tables:
         if not words or not words[0][:1].isdigit():
             return False
         widths = {len(table.columns) for table in stream.open if table.columns}
+        if len(words) > _MOST_COUNTS and not any("." in word for word in words):
+            return False  # perftest writes every speed and time with decimals
         if all(map(is_number, words)):
             # Numbers under many other lines may be of a table that we don't know.
             is_among = stream.other_count <= _NOISE_IN_TABLE and not stream.is_mixed

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.readers import telemetry
-from pipeline.readers.foreign_lines import begins_other, is_of_other
+from pipeline.readers.foreign_lines import begins_other, is_of_other, is_row_of_other
 from pipeline.readers.gpu_series import SampleBuffer, Series, SeriesTable
 from pipeline.readers.launcher_prefix import Prefixed, without_prefix
 from pipeline.readers.record import Facts, Head, Hints, Issue, Part, Recording
@@ -111,6 +111,8 @@ class _Log:
             table.is_paused = True
         elif UNITS.match(line) and not table.is_over:
             self._check_units(table, number, line)
+        elif is_row_of_other(line):
+            return
         elif not is_whole and not table.is_as_long_as_others(line) and table.looks_like_row(line):
             self.skipped.add("the last line is cut short", number, line)
             facts = self.recording.facts

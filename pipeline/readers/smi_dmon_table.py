@@ -133,7 +133,7 @@ class Table:
             return len(cells) == width and 2 * numbers >= width
         if _FIRST[self.columns[0]].fullmatch(cells[0]):
             return len(cells) == width or 2 * numbers >= len(cells) > 1
-        return 2 * len(cells) >= width and 2 * numbers >= len(cells)
+        return 2 * len(cells) >= width and 2 * numbers > len(cells)
 
     def why_no_row(self, line: str) -> str:
         """What is wrong with a damaged row."""

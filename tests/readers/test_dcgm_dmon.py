@@ -539,3 +539,13 @@ def test_a_log_in_a_store(tmp_path: Path) -> None:
     assert (outcome.kind, outcome.row_count) == ("stored", 3)
     found = store.connect().execute("SELECT host, metric, value FROM gpu_sample ORDER BY metric")
     assert found.fetchall()[1] == ("node-a", "power_w", 185.3)
+
+
+def test_bare_numbers_beside_nvidia_smis_dmon_are_not_of_a_command(tmp_path: Path) -> None:
+    smi = "# gpu     sm    mem    enc    dec\n# Idx      %      %      %      %\n"
+    smi_row = "    0     10      5      0      0\n"
+    command = "+ dcgmi dmon -e 1011,1012,1009,1010\n"
+    own = "GPU 0     1      2      3      4\n"
+    for text in (smi + command + smi_row + own, command + smi + own + smi_row):
+        rows, _ = read(tmp_path, text)
+        assert [row["value"] for row in rows] == [1, 2, 3, 4]

@@ -481,3 +481,11 @@ def test_a_row_below_the_rule_of_another_process_is_told(tmp_path: Path) -> None
     (issue,) = read.issues
     assert issue[0] == "line 4"
     assert issue[1].startswith("a row below the end of its table")
+
+
+def test_rows_without_a_decimal_are_not_perftests(tmp_path: Path) -> None:
+    dmon = "    1     19      8      0      0\n"
+    text = banner() + addresses(1, 2) + BANDWIDTH.format("Gb/sec") + dmon + ROW + dmon + RULE
+    read = read_text(perftest, tmp_path, text + dmon)
+    assert [row["size_bytes"] for row in read.tables["link_benchmark"]] == [65536]
+    assert read.issues == []

@@ -292,3 +292,13 @@ def test_rows_whose_table_was_broken_off_at_once_are_kept(tmp_path: Path) -> Non
     head_lines, rows = PLAIN.partition("%    MHz    MHz\n")[::2]
     text = head_lines + "%    MHz    MHz\nGPU 0: NVIDIA L4 (UUID: GPU-1f)\n" + rows
     assert len(read_text(smi_dmon, tmp_path, text).series("power_w")) == 4
+
+
+def test_rows_of_benchmarks_between_the_lines_are_nobodys_gpu(tmp_path: Path) -> None:
+    table = "# gpu     sm    mem    enc    dec\n# Idx      %      %      %      %\n"
+    row = "    0     10      5      0      0\n"
+    perftest = " 2          1000             4.11               4.10               2.150000\n"
+    nccl = "     1048576        262144     float     sum    52.43   20.00   20.00       0\n"
+    result = read_text(smi_dmon, tmp_path, table + row + perftest + nccl + row)
+    assert [device for _, device, _ in result.series("gpu_util_share")] == [0, 1]  # ticks
+    assert len(result.samples) == 8 and result.problems == []
