@@ -302,7 +302,7 @@ class Decoder:
             if is_cut and not (line[-1:].isspace() and row[1][-1]):
                 raise dmon.SkippedRow(_CUT_LINE)
         except dmon.SkippedRow as error:
-            self.skipped.add(str(error), number, line)
+            self.skipped.add(_CUT_LINE if is_cut else str(error), number, line)
             return
         rows.entity[index] = rows.number_of(row[0])
         rows.ns[index] = self.clock.time_of(stamp)
