@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,6 +14,8 @@ from pipeline.readers.text import blocks, ends_whole, without_escapes
 # A console logger spreads a step over some forty lines (OLMo with its evaluations).
 LINES_AHEAD = 64
 LONGEST_LINE = 64 << 10
+# A colour whose escape character a terminal's copy, a filter or ``cat -v`` took or spelt out.
+_BARE_COLOUR = re.compile(r"(?:\^\[)?\[\d{1,3}(?:;\d{1,3}){0,4}m(?!\])")
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Line:
 
     @cached_property
     def text(self) -> str:
-        return without_escapes(self.raw.decode("utf-8", "replace"))
+        return _uncoloured(self.raw)
 
     @cached_property
     def printed(self) -> Prefixed:
@@ -49,8 +52,12 @@ class Line:
             if end < 0:
                 return
             raw = self.rest[at : min(end, at + LONGEST_LINE)]
-            yield without_prefix(without_escapes(raw.decode("utf-8", "replace"))).line
+            yield without_prefix(_uncoloured(raw)).line
             at = end + 1
+
+
+def _uncoloured(raw: bytes) -> str:
+    return _BARE_COLOUR.sub("", without_escapes(raw.decode("utf-8", "replace")))
 
 
 def lines_with(path: Path, needles: Sequence[bytes]) -> Iterator[Line]:

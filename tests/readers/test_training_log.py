@@ -590,6 +590,26 @@ def test_steps_over_several_lines(read: Reads) -> None:
     assert log.steps[0]["memory_bytes"] == 43_309_000_000
 
 
+@pytest.mark.parametrize("end", ["", "1", "10", "10.7"])
+def test_a_value_line_that_breaks_off_is_not_kept(end: str, tmp_path: Path) -> None:
+    path = tmp_path / "olmo.log"
+    path.write_text(
+        "[step=1/9]\n    train/CrossEntropyLoss=11.0\n[step=2/9]\n    train/Cross"
+        + (f"EntropyLoss={end}" if end else "")
+    )
+    recording = training_log.read(path, path.name, 1, NO_HINTS)
+    batches = [batch for part in recording.parts for batch in part.batches()]
+    assert [row["loss"] for batch in batches for row in batch.to_pylist()] == [11.0]
+
+
+@pytest.mark.parametrize("escape", ["\x1b", "", "^["])
+def test_colours_are_no_part_of_a_step_even_without_their_escape(escape: str, read: Reads) -> None:
+    line = "[titan] 2025-06-04 08:51:58,557 - root - INFO - E[31mstep: 10  E[32mloss: 10.7  "
+    line += "E[33mmemory: 30.99GiB(32.62%)  E[34mtps: 7,034  E[36mmfu: N/AE[39m"
+    log = read(line.replace("E[", f"{escape}["))
+    assert log.columns("step", "loss", "tokens_per_s_per_gpu") == [(10, 10.7, 7034.0)]
+
+
 # -- arguments -----------------------------------------------------------------------------
 
 
