@@ -14,11 +14,28 @@
 -- evidence     Condition on its rows; NULL for all of the run.
 -- reason       Why the cost is unknown; else NULL.
 -- need         What to collect to know it; see reference table collect.
-WITH happened AS (
+WITH event AS MATERIALIZED (
+    SELECT *
+    FROM throttle_event
+    WHERE family IN ('power', 'thermal', 'unexplained')
+),
+-- At the same time in several places, a slowdown lasts as long as one.
+covered AS (
+    SELECT
+        *,
+        max(end_ns) OVER (
+            PARTITION BY run_id, clock
+            ORDER BY start_ns, end_ns, event
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS covered_until
+    FROM event
+),
+happened AS (
     SELECT
         run_id,
-        sum(lost_ns) AS lost_ns,
-        sum(fallen_share * dur_ns) AS fallen_ns,
+        -- At most: all of them as far down as the deepest.
+        max(fallen_share) * sum(uncovered_ns(start_ns, end_ns, covered_until))
+            AS fallen_ns,
         bool_and(lost_ns IS NOT NULL) AS is_known,
         count(*) AS event_count,
         any_value(cost_reason) FILTER (cost_reason IS NOT NULL) AS cost_reason,
@@ -26,9 +43,44 @@ WITH happened AS (
             concat_ws(' ', scope, place) || ': ' || limited_by,
             (coalesce(lost_ns, 0), coalesce(fallen_share * dur_ns, 0), event)
         ) AS subject
-    FROM throttle_event
-    WHERE family IN ('power', 'thermal', 'unexplained')
+    FROM covered
     GROUP BY run_id
+),
+-- Each step once, in however many events it ran.
+inside AS (
+    SELECT DISTINCT run_id, series, attempt, step
+    FROM throttled_step
+    SEMI JOIN event USING (run_id, event)
+),
+outside AS (
+    SELECT run_id, series, median(step_ns) AS step_ns
+    FROM step_period
+    ANTI JOIN throttled_step USING (run_id, series, attempt, step)
+    GROUP BY run_id, series
+),
+-- Of several logs and the capture, the one with most steps inside tells it.
+stepped AS (
+    SELECT
+        s.run_id,
+        sum(s.step_count) AS step_count,
+        sum(s.step_count * s.step_ns) AS total_ns,
+        -- Noise may make steps inside shorter: then nothing was lost.
+        greatest(sum(s.step_count * (s.step_ns - o.step_ns)) FILTER (
+            i.run_id IS NOT NULL
+        ), 0) AS lost_ns
+    FROM step_period AS s
+    JOIN outside AS o ON o.run_id = s.run_id AND o.series = s.series
+    LEFT JOIN inside AS i
+        ON i.run_id = s.run_id
+        AND i.series = s.series
+        AND i.attempt = s.attempt
+        AND i.step = s.step
+    GROUP BY s.run_id, s.series
+    HAVING count(i.run_id) > 0
+    QUALIFY row_number() OVER (
+        PARTITION BY s.run_id
+        ORDER BY sum(s.step_count) FILTER (i.run_id IS NOT NULL) DESC, s.series
+    ) = 1
 ),
 sampled AS (
     SELECT run_id, max(span_ns) AS span_ns, count(*) AS gpu_count
@@ -49,24 +101,14 @@ uneven AS (
         WHERE exclusion IS NULL AND compute_ns > 0
     )
     GROUP BY run_id
-),
-stepped AS (
-    SELECT run_id, sum(step_ns) AS total_ns, count(*) AS step_count
-    FROM (
-        SELECT run_id, step, max(step_ns) AS step_ns
-        FROM step_time
-        WHERE exclusion IS NULL
-        GROUP BY run_id, step
-    )
-    GROUP BY run_id
 )
 SELECT
     e.run_id,
     'power' AS wall,
     h.subject,
-    CASE WHEN h.is_known THEN h.lost_ns / nullif(t.step_count, 0)
+    CASE WHEN h.is_known THEN t.lost_ns / t.step_count
         WHEN s.gpu_count > 0 AND h.event_count IS NULL THEN 0 END AS cost_ns,
-    CASE WHEN h.is_known THEN share_of(h.lost_ns, t.total_ns)
+    CASE WHEN h.is_known THEN share_of(t.lost_ns, t.total_ns)
         WHEN s.gpu_count > 0 AND h.event_count IS NULL THEN 0 END AS cost_share,
     CASE WHEN h.event_count > 0 THEN share_of(h.fallen_ns, s.span_ns)
         WHEN s.gpu_count IS NULL THEN u.uneven_share END AS bound_share,

@@ -10,16 +10,7 @@
 -- outside_ns     Median step outside; NULL without any.
 -- lost_ns        What the steps inside took longer than the median outside.
 WITH step_inside AS MATERIALIZED (
-    -- A step belongs to an event when its middle does.
-    SELECT
-        h.event, s.run_id, s.clock, s.series, s.attempt, s.step, s.step_ns, s.step_count
-    FROM throttle_group AS h
-    JOIN step_period AS s
-        ON s.run_id = h.run_id
-        AND s.clock = h.clock
-        AND s.start_ns + s.end_ns >= 2 * h.start_ns
-        AND s.start_ns + s.end_ns < 2 * h.end_ns
-    WHERE h.is_timed
+    FROM throttled_step
 ),
 inside AS (
     SELECT

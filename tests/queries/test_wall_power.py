@@ -4,57 +4,80 @@ from typing import Any
 
 from rows import Trace
 
-VIEWS = ("throttle_event", "clock_summary", "step_time", "run_evidence")
-SQL = "SELECT subject, cost_ns, cost_share, bound_share, is_evident, need FROM wall_power"
-EVENT: dict[str, Any] = {
-    "event": 1, "family": "thermal", "limited_by": "heat", "scope": "device", "place": "node 3",
-    "fallen_share": 0.5, "dur_ns": 100,
-}  # fmt: skip
-SUBJECT = "device node 3: heat"
+S = 10**9
+ONE, OTHER = (30 * S, 50 * S), (35 * S, 55 * S)
 
 
-def given(trace: Trace, is_sampled: bool = True) -> None:
-    for view in VIEWS:
+def log(trace: Trace, *lengths_s: int, count: int = 1) -> None:
+    """Lines of a log, each a mean of so many steps."""
+    for view in ("throttle_event", "throttled_step", "step_period", "clock_summary", "step_time"):
         trace.stand_in(view)
     trace.given("run_evidence")
-    if is_sampled:
-        trace.given("clock_summary", span_ns=1000)
-    for step in range(4):
-        trace.given("step_time", step=step, step_ns=250, compute_ns=200, kernel_count=9)
+    trace.given("clock_summary", span_ns=100 * S)
+    for step, length in enumerate(lengths_s):
+        trace.given("step_period", **line(step, length, count))
 
 
-def test_what_steps_lost_is_spread_over_all(trace: Trace) -> None:
-    given(trace)
-    trace.given("throttle_event", **EVENT, lost_ns=200)
-    assert trace.ask(SQL) == [(SUBJECT, 50.0, 0.2, 0.05, False, None)]
+def line(step: int, length_s: int, count: int = 1) -> dict[str, Any]:
+    row = {"series": "log", "attempt": 1, "step": step}
+    return row | {"step_ns": length_s * S, "step_count": count}
 
 
-def test_a_slowdown_of_unknown_cost_is_evident_if_it_may_be_large(trace: Trace) -> None:
-    given(trace)
-    trace.given("throttle_event", **EVENT, cost_reason="no steps")
-    assert trace.ask(SQL) == [(SUBJECT, None, None, 0.05, False, "training log")]
-    trace.given("throttle_event", **(EVENT | {"event": 2, "dur_ns": 400}))
-    assert trace.ask(SQL) == [(SUBJECT, None, None, 0.25, True, "training log")]
+def slowed(trace: Trace, event: int, when: tuple[int, int], *steps: int, **more: Any) -> None:
+    start_ns, end_ns = when
+    row = {"event": event, "family": "thermal", "clock": "utc", "fallen_share": 0.5}
+    row |= {"start_ns": start_ns, "end_ns": end_ns, "dur_ns": end_ns - start_ns}
+    trace.given("throttle_event", **(row | {"lost_ns": S if steps else None} | more))
+    for step in steps:
+        trace.given("throttled_step", event=event, **line(step, 15))
 
 
-def test_a_clock_that_somebody_set_costs_nothing(trace: Trace) -> None:
-    given(trace)
-    trace.given("throttle_event", **(EVENT | {"family": "setting"}), lost_ns=200)
-    assert trace.ask(SQL) == [(None, 0.0, 0.0, None, False, None)]
+def wall(trace: Trace) -> tuple[object, ...]:
+    (row,) = trace.ask("SELECT cost_ns, cost_share, bound_share, is_evident FROM wall_power")
+    return row
 
 
-def test_without_telemetry_even_steps_rule_it_out(trace: Trace) -> None:
-    given(trace, is_sampled=False)
-    assert trace.ask(SQL) == [(None, None, None, 0.0, False, "dcgm")]
+def test_the_cost_is_spread_over_the_run(trace: Trace) -> None:
+    # Two steps of 15 s among eight of 10 s: 10 of 110 s, 1 s per step.
+    log(trace, *[10] * 8, 15, 15)
+    slowed(trace, 1, ONE, 8, 9)
+    assert wall(trace) == (S, 10 / 110, 0.1, False)
 
 
-def test_without_telemetry_slow_steps_may_be_clocks(trace: Trace) -> None:
-    given(trace, is_sampled=False)
-    trace.given("step_time", step=4, step_ns=450, compute_ns=400, kernel_count=9)
-    assert trace.ask(SQL)[0][3] == 1 - 1000 / 1200
+def test_lines_of_several_steps_count_as_many(trace: Trace) -> None:
+    log(trace, *[10] * 8, 15, 15, count=5)
+    slowed(trace, 1, ONE, 8, 9)
+    assert wall(trace)[:2] == (S, 10 / 110)
 
 
-def test_other_work_is_no_slower_work(trace: Trace) -> None:
-    given(trace, is_sampled=False)
-    trace.given("step_time", step=4, step_ns=450, compute_ns=400, kernel_count=18)
-    assert trace.ask(SQL)[0][3] == 0.0
+def test_slowdowns_at_once_in_two_places_cost_once(trace: Trace) -> None:
+    log(trace, *[10] * 8, 15, 15)
+    slowed(trace, 1, ONE, 8, 9)
+    slowed(trace, 2, OTHER, 8, 9)
+    # From 30 s to 55 s at half the clock.
+    assert wall(trace) == (S, 10 / 110, 0.125, False)
+
+
+def test_a_slowdown_that_costs_nothing(trace: Trace) -> None:
+    log(trace, *[10] * 8, 9, 9)
+    slowed(trace, 1, ONE, 8, 9)
+    assert wall(trace)[:2] == (0, 0)
+
+
+def test_without_steps_the_clock_is_the_bound(trace: Trace) -> None:
+    log(trace)
+    slowed(trace, 1, ONE, cost_reason="no steps with a time of day")
+    assert wall(trace) == (None, None, 0.1, True)
+
+
+def test_no_slowdown(trace: Trace) -> None:
+    log(trace, 10, 10)
+    assert wall(trace)[:2] == (0, 0)
+
+
+def test_without_clocks_nothing_is_known(trace: Trace) -> None:
+    for view in ("throttle_event", "throttled_step", "step_period", "clock_summary", "step_time"):
+        trace.stand_in(view)
+    trace.given("run_evidence")
+    assert wall(trace)[:2] == (None, None)
+    assert trace.ask("SELECT reason FROM wall_power") == [("clocks were not sampled",)]
