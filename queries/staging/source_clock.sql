@@ -23,11 +23,38 @@ zone AS (
             * (substr(utc_offset, 2, 2)::BIGINT * 3600
                 + substr(utc_offset, 5, 2)::BIGINT * 60) * 1_000_000_000 AS offset_ns
     FROM told
+),
+-- nvidia-smi and dcgmi dmon print no host: people name files or folders by it.
+called AS (
+    SELECT DISTINCT
+        f.run_id, f.source_id, p.host,
+        format(' {} ', regexp_replace(lower(p.host), '[^a-z0-9]+', ' ', 'g')) AS words
+    FROM source_file AS f
+    JOIN host_placement AS p USING (run_id)
+    WHERE f.host IS NULL
+        AND contains(
+            format(' {} ', regexp_replace(lower(f.path), '[^a-z0-9]+', ' ', 'g')),
+            words
+        )
+),
+-- node-1-2 is not node-1.
+named AS (
+    SELECT run_id, source_id, min(host) AS host
+    FROM called AS c
+    WHERE NOT EXISTS (
+        FROM called AS l
+        WHERE l.run_id = c.run_id
+            AND l.source_id = c.source_id
+            AND l.words <> c.words
+            AND contains(l.words, c.words)
+    )
+    GROUP BY run_id, source_id
+    HAVING count(DISTINCT host) = 1
 )
 SELECT
     f.run_id,
     f.source_id,
-    f.host,
+    coalesce(f.host, n.host) AS host,
     CASE
         WHEN f.capture_start_utc_ns IS NOT NULL THEN 'utc'
         WHEN f.capture_start_local_ns IS NULL THEN NULL
@@ -47,3 +74,4 @@ SELECT
     END AS zero_source
 FROM source_file AS f
 LEFT JOIN zone AS z USING (run_id)
+LEFT JOIN named AS n USING (run_id, source_id)
