@@ -19,8 +19,9 @@
 -- growth_bytes_per_s  Slope; NULL with too few samples, or times not known.
 -- growth_bytes  Slope times the time from the second part to the last.
 -- rising_share  Steps from one part to the next with growth / all of them.
--- is_growing    Whether it grows from part to part all along, by a share of the total
---               (memory_growth_share): a leak. NULL when not known.
+-- is_growing    Whether it grows from part to part all along, by a share of the total, of
+--               the peak where that is unknown (memory_growth_share): a leak. NULL when
+--               not known.
 -- full_after_ns  How long after the last sample it is full, if it goes on; NULL where it
 --               does not grow.
 -- reason        Why growth is not known; NULL when it is.
@@ -104,7 +105,9 @@ judged AS (
         total_bytes - peak_used_bytes AS headroom_bytes,
         slope * length_ns AS growth_bytes,
         rising_share >= 0.75
-            AND slope * length_ns > threshold_of('memory_growth_share') * total_bytes
+            AND slope * length_ns > threshold_of('memory_growth_share')
+                -- Some exporters tell the memory in use only.
+                * coalesce(total_bytes, peak_used_bytes)
             AS is_growing
     FROM known
 )

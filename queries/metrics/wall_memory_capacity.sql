@@ -18,13 +18,14 @@ WITH fullest AS (
     SELECT
         run_id,
         max(peak_share) AS peak_share,
+        max(peak_used_bytes) AS peak_used_bytes,
         arg_max(
             concat_ws(' ', host, 'GPU ' || coalesce(device_id::VARCHAR, gpu_id)),
             peak_share
         )
             AS subject
     FROM memory_headroom
-    WHERE is_primary AND peak_share IS NOT NULL
+    WHERE is_primary
     GROUP BY run_id
 ),
 allocator AS (
@@ -47,7 +48,9 @@ SELECT
     CASE WHEN e.step_count > 0 THEN 'step' ELSE 'span' END AS basis,
     'memory_headroom' AS evidence_view,
     'is_too_full' AS evidence,
-    CASE WHEN f.peak_share IS NULL THEN 'device memory is not sampled' END AS reason,
+    CASE WHEN f.peak_share IS NOT NULL THEN NULL
+        WHEN f.peak_used_bytes IS NOT NULL THEN 'the size of device memory is not sampled'
+        ELSE 'device memory is not sampled' END AS reason,
     CASE WHEN f.peak_share IS NULL THEN 'dcgm' END AS need
 FROM run_evidence AS e
 LEFT JOIN fullest AS f USING (run_id)

@@ -45,3 +45,8 @@ def test_an_unknown_total_has_no_share(trace: Trace) -> None:
     row = memory(trace, [60 * GB])
     assert row["peak_used_bytes"] == 60 * GB
     assert row["total_bytes"] is row["headroom_share"] is row["is_too_full"] is None
+
+
+def test_a_leak_of_memory_whose_size_is_not_sampled(trace: Trace) -> None:
+    row = memory(trace, [(40 + 0.1 * at) * GB for at in range(101)])
+    assert (row["total_bytes"], row["peak_share"], row["is_growing"]) == (None, None, True)
