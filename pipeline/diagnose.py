@@ -154,7 +154,10 @@ def _of_nothing(walls: Sequence[Row]) -> str:
 
 
 def _lowered(statement: str) -> str:
-    return statement[:1].lower() + statement[1:].rstrip(".")
+    """A sentence within another; GPUs stay GPUs."""
+    first = statement.partition(" ")[0]
+    head = statement[:1] if any(map(str.isupper, first[1:])) else statement[:1].lower()
+    return head + statement[1:].rstrip(".")
 
 
 # -- for people ----------------------------------------------------------------------------

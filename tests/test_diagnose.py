@@ -134,3 +134,8 @@ def test_nothing_is_saved_where_nothing_costs() -> None:
 def test_the_record_is_in_base_units() -> None:
     record = as_record(verdict(wall("launch", 0.25)))
     assert (record["kind"], record["walls"][0]["cost_share"]) == ("wall", 0.25)
+
+
+def test_an_abbreviation_keeps_its_letters() -> None:
+    found = verdict(finding("fault", "GPUs slow down together."))
+    assert found.verdict.startswith("faulty hardware: GPUs slow down together")

@@ -7,7 +7,7 @@
 -- severity       fault, wall, warning or info.
 -- wall           Wall that it belongs to; NULL for none.
 -- subject        Power domain, rack or host.
--- detail         How many GPUs, and when.
+-- detail         How many GPUs, when, and what steps took.
 -- value          GPUs slowed down.
 -- threshold      Limit of the value that was passed; NULL without one.
 -- unit           Unit of both.
@@ -20,7 +20,10 @@ SELECT
     'fault' AS severity,
     'power' AS wall,
     concat_ws(' ', scope, place) AS subject,
-    concat(gpu_count, ' of ', place_gpu_count, ' GPUs there: ', limited_by) AS detail,
+    concat(
+        gpu_count, ' of ', place_gpu_count, ' GPUs there: ', limited_by,
+        coalesce('; ' || summary, '')
+    ) AS detail,
     gpu_count AS value,
     NULL::DOUBLE AS threshold,
     'count' AS unit,

@@ -7,7 +7,7 @@
 -- severity       fault, wall, warning or info.
 -- wall           Wall that it belongs to; NULL for none.
 -- subject        Where.
--- detail         What held the clock down, and how many GPUs.
+-- detail         What held the clock down, how many GPUs, when, and what steps took.
 -- value          Mean distance below the ordinary clock.
 -- threshold      Limit of the value that was passed; NULL without one.
 -- unit           Unit of both.
@@ -18,15 +18,18 @@
 SELECT
     t.run_id,
     CASE
-        WHEN share_of(t.lost_ns, s.observed_ns) < threshold_of('warning_share')
-            THEN 'info'
-        WHEN l.is_wall THEN 'wall'
-        ELSE 'warning'
+        WHEN share_of(t.lost_ns, s.observed_ns) >= threshold_of('warning_share')
+            OR t.lost_ns IS NULL
+            THEN CASE WHEN l.is_wall THEN 'wall' ELSE 'warning' END
+        -- Over by now, or rare; but while it lasts the job loses much.
+        WHEN t.throughput_loss_share >= threshold_of('wall_share') THEN 'warning'
+        ELSE 'info'
     END AS severity,
     'power' AS wall,
     concat_ws(' ', t.scope, t.place) AS subject,
     concat(
         t.limited_by, ': ', t.gpu_count, ' of ', t.run_gpu_count, ' GPUs, ', t.gpus,
+        coalesce('; ' || t.summary, ''),
         coalesce('; ' || t.cost_reason, '')
     ) AS detail,
     t.fallen_share AS value,

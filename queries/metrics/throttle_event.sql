@@ -38,6 +38,7 @@
 -- throughput_loss_share  1 - outside / inside: the part of the throughput that is lost.
 -- lost_ns      Steps inside times what each took longer; NULL when not known.
 -- cost_reason  Why the cost is not known; NULL when it is.
+-- summary      When, how long, and what steps took; NULL when nothing of it is known.
 WITH stepped AS (
     SELECT run_id, list(DISTINCT clock) AS clocks
     FROM step_period
@@ -108,7 +109,16 @@ SELECT
                 || 'run.toml needs [telemetry] utc_offset'
         WHEN c.inside_count IS NULL THEN 'no step ran inside'
         ELSE 'no step ran outside of slowdowns'
-    END AS cost_reason
+    END AS cost_reason,
+    nullif(concat_ws(
+        '; ',
+        CASE WHEN s.is_timed AND s.clock IN ('utc', 'local') THEN concat(
+            strftime(make_timestamp_ns(s.start_ns), '%Y-%m-%d %H:%M:%S'),
+            CASE s.clock WHEN 'utc' THEN ' UTC' ELSE ' local time' END,
+            printf(' for %.0f s', (s.end_ns - s.start_ns) / 1e9)
+        ) END,
+        printf('steps of %.3f s instead of %.3f s', c.inside_ns / 1e9, c.outside_ns / 1e9)
+    ), '') AS summary
 FROM throttle_group AS s
 JOIN (
     SELECT run_id, count(DISTINCT gpu_key) AS gpu_count

@@ -109,3 +109,11 @@ def test_two_runs_do_not_meet(trace: Trace) -> None:
         ("other", 1, 1),
         ("run", 1, 1),
     ]
+
+
+def test_a_summary_says_when_and_how_much(trace: Trace) -> None:
+    trace.file("a", capture_start_utc_ns=86_400 * 10**9)
+    trace.rounds(HOUR, clock_event_reasons=[0, 64, 64, 0])
+    assert trace.ask("SELECT summary FROM throttle_event") == [
+        ("1970-01-02 01:00:00 UTC for 7200 s",)
+    ]

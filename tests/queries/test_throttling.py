@@ -37,3 +37,13 @@ def test_evidence_names_its_rows(trace: Trace) -> None:
     found(trace)
     ((view, evidence),) = trace.ask("SELECT evidence_view, evidence FROM throttling")
     assert trace.ask(f"FROM {view} WHERE {evidence or True}") != []
+
+
+def test_a_deep_slowdown_of_a_small_part_of_the_run_is_a_warning(trace: Trace) -> None:
+    deep = found(trace, lost_ns=20, throughput_loss_share=0.4)
+    assert [row[0] for row in deep] == ["warning"]
+
+
+def test_one_that_costs_little_even_while_it_lasts(trace: Trace) -> None:
+    mild = found(trace, lost_ns=20, throughput_loss_share=0.05)
+    assert [row[0] for row in mild] == ["info"]
