@@ -32,3 +32,17 @@ def test_evidence_names_its_rows(trace: Trace) -> None:
     found(trace)
     ((view, evidence),) = trace.ask("SELECT evidence_view, evidence FROM slow_link")
     assert trace.ask(f"FROM {view} WHERE {evidence or True}") != []
+
+
+CURVE = {"subject_kind": "collective benchmark", "name": "all_gather"}
+
+
+def test_a_healthy_curve_is_low_at_its_middle(trace: Trace) -> None:
+    trace.given("bandwidth_efficiency", **(ROW | CURVE | {"efficiency_share": 0.55}))
+    assert found(trace, **CURVE, verdict="fair", efficiency_share=0.75) == []
+
+
+def test_a_curve_that_stays_low(trace: Trace) -> None:
+    trace.given("bandwidth_efficiency", **(ROW | CURVE | {"efficiency_share": 0.3}))
+    ((*_, value, _cost),) = found(trace, **CURVE, efficiency_share=0.5)
+    assert value == 0.4
