@@ -18,9 +18,11 @@
 SELECT
     t.run_id,
     CASE
-        WHEN share_of(t.lost_ns, s.observed_ns) >= threshold_of('warning_share')
-            OR t.lost_ns IS NULL
-            THEN CASE WHEN l.is_wall THEN 'wall' ELSE 'warning' END
+        -- Where no step tells, at most what the clock lost.
+        WHEN coalesce(
+            share_of(coalesce(t.lost_ns, t.fallen_share * t.dur_ns), s.observed_ns)
+                >= threshold_of('warning_share'), true
+        ) THEN CASE WHEN l.is_wall THEN 'wall' ELSE 'warning' END
         -- Over by now, or rare; but while it lasts the job loses much.
         WHEN t.throughput_loss_share >= threshold_of('wall_share') THEN 'warning'
         ELSE 'info'

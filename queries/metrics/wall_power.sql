@@ -30,13 +30,16 @@ covered AS (
         ) AS covered_until
     FROM event
 ),
-happened AS (
+gathered AS (
     SELECT
         run_id,
         -- At most: all of them as far down as the deepest.
         max(fallen_share) * sum(uncovered_ns(start_ns, end_ns, covered_until))
             AS fallen_ns,
-        bool_and(lost_ns IS NOT NULL) AS is_known,
+        bool_or(lost_ns IS NOT NULL) AS is_partly_known,
+        coalesce(sum(coalesce(fallen_share * dur_ns, 'inf'::DOUBLE)) FILTER (
+            lost_ns IS NULL
+        ), 0) AS unknown_ns,
         count(*) AS event_count,
         any_value(cost_reason) FILTER (cost_reason IS NOT NULL) AS cost_reason,
         arg_max(
@@ -45,6 +48,23 @@ happened AS (
         ) AS subject
     FROM covered
     GROUP BY run_id
+),
+sampled AS (
+    SELECT run_id, max(span_ns) AS span_ns, count(*) AS gpu_count
+    FROM clock_summary
+    GROUP BY run_id
+),
+-- A moment that no step can tell of does not hide what the others cost.
+happened AS (
+    SELECT
+        g.*,
+        g.is_partly_known
+        AND coalesce(
+            share_of(g.unknown_ns, s.span_ns) < threshold_of('warning_share'),
+            g.unknown_ns = 0
+        ) AS is_known
+    FROM gathered AS g
+    LEFT JOIN sampled AS s USING (run_id)
 ),
 -- Each step once, in however many events it ran.
 inside AS (
@@ -81,11 +101,6 @@ stepped AS (
         PARTITION BY s.run_id
         ORDER BY sum(s.step_count) FILTER (i.run_id IS NOT NULL) DESC, s.series
     ) = 1
-),
-sampled AS (
-    SELECT run_id, max(span_ns) AS span_ns, count(*) AS gpu_count
-    FROM clock_summary
-    GROUP BY run_id
 ),
 -- Without telemetry, work that takes longer at times may be clocks.
 uneven AS (

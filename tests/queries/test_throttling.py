@@ -47,3 +47,11 @@ def test_a_deep_slowdown_of_a_small_part_of_the_run_is_a_warning(trace: Trace) -
 def test_one_that_costs_little_even_while_it_lasts(trace: Trace) -> None:
     mild = found(trace, lost_ns=20, throughput_loss_share=0.05)
     assert [row[0] for row in mild] == ["info"]
+
+
+def test_a_moment_that_no_step_tells_of(trace: Trace) -> None:
+    assert [row[0] for row in found(trace, lost_ns=None, dur_ns=10)] == ["info"]
+
+
+def test_a_cost_that_nothing_limits(trace: Trace) -> None:
+    assert [row[0] for row in found(trace, lost_ns=None)] == ["wall"]

@@ -81,3 +81,17 @@ def test_without_clocks_nothing_is_known(trace: Trace) -> None:
     trace.given("run_evidence")
     assert wall(trace)[:2] == (None, None)
     assert trace.ask("SELECT reason FROM wall_power") == [("clocks were not sampled",)]
+
+
+def test_a_moment_without_a_step_does_not_hide_the_others(trace: Trace) -> None:
+    log(trace, *[10] * 8, 15, 15)
+    slowed(trace, 1, ONE, 8, 9)
+    slowed(trace, 2, (70 * S, 72 * S), cost_reason="no step ran inside")
+    assert wall(trace)[:2] == (S, 10 / 110)
+
+
+def test_a_long_one_does(trace: Trace) -> None:
+    log(trace, *[10] * 8, 15, 15)
+    slowed(trace, 1, ONE, 8, 9)
+    slowed(trace, 2, (60 * S, 90 * S), cost_reason="no step ran inside")
+    assert wall(trace)[:2] == (None, None)
