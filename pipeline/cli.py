@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipeline import __version__, catalog, units
-from pipeline.cli_history import compare, nightly, regress
 from pipeline.cli_options import Command, run_option, set_option, store_option
 from pipeline.errors import UserError
+from pipeline.history.commands import compare, nightly, regress
 
 if TYPE_CHECKING:
     import duckdb

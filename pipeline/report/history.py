@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pipeline import units
-from pipeline.judged import Judged, Night, Told
+from pipeline.history.judged import Judged, Night, Told
+from pipeline.history.verdict_text import change_text, since_text
 from pipeline.report import page as pages
-from pipeline.verdict_text import change_text, since_text
 
 WIDTH, HEIGHT, MARGIN = 720, 150, 10
 
@@ -126,7 +126,7 @@ def _band(
 
 def _at_step(one: Judged, told: Told, start: int) -> str:
     """What changed with a step: versions and hosts of the runs before and after it."""
-    from pipeline.series import suspects
+    from pipeline.history.series import suspects
 
     runs = {run.run_id: run for run in (*one.earlier, *([one.run] if one.run else []))}
     before, after = (runs.get(told.history[place][0]) for place in (start - 1, start))

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from pipeline.compare import VERDICTS
-from pipeline.judged import Judged, Night
+from pipeline.history.compare import VERDICTS
+from pipeline.history.judged import Judged, Night
+from pipeline.history.verdict_text import (
+    attribution_lines,
+    change_text,
+    counts_text,
+    signed,
+    since_text,
+)
 from pipeline.report import page as pages
 from pipeline.report import page_name
-from pipeline.verdict_text import attribution_lines, change_text, counts_text, signed, since_text
 
 
 def page(night: Night, history: str, has_pages: bool = True) -> str:

@@ -2,7 +2,7 @@ from dataclasses import fields
 
 from rows import Trace
 
-from pipeline.compare import Rule
+from pipeline.history.compare import Rule
 
 
 def test_every_part_of_the_rule_is_a_threshold(trace: Trace) -> None:

@@ -1,6 +1,6 @@
 """One host or version behind many series that changed."""
 
-from pipeline.common_cause import Case, common_causes
+from pipeline.history.common_cause import Case, common_causes
 
 
 def case(series: str, verdict: str, host: str, *changed: str, nccl: str = "2.27") -> Case:

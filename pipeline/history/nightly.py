@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline import regress, run_metrics, verdict_text
 from pipeline.errors import UserError
+from pipeline.history import regress, run_metrics, verdict_text
 from pipeline.ingest import Outcome, Summary, ingest
 from pipeline.store import Store
 
 if TYPE_CHECKING:
-    from pipeline.judged import Night
+    from pipeline.history.judged import Night
 
 _PAGES = ".pages.json"
 

@@ -1,6 +1,6 @@
 """Which runs are compared with which, and what of a run is missing."""
 
-from pipeline.series import (
+from pipeline.history.series import (
     differences,
     into_series,
     missing_nights,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline import changes
-from pipeline.compare import Judgement, Point, Rule, compare_two, judge, rejected, settle
+from pipeline.history import changes
+from pipeline.history.compare import Judgement, Point, Rule, compare_two, judge, rejected, settle
 
 RULE = Rule()
 

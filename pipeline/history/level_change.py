@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline import changes
+from pipeline.history import changes
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline import changes
-from pipeline.compare import Better, Point, Rule, judge, settle
-from pipeline.judged import Night
+from pipeline.history import changes
+from pipeline.history.compare import Better, Point, Rule, judge, settle
+from pipeline.history.judged import Night
 
 # More numbers than this tell no more of the detector, and take minutes.
 _MOST = 60

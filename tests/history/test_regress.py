@@ -13,17 +13,17 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 
-from pipeline import run_metrics
 from pipeline.cli import main
 from pipeline.errors import UserError
+from pipeline.history import run_metrics
+from pipeline.history.judged import Judged, Night
+from pipeline.history.nightly import only_one
+from pipeline.history.regress import regress
+from pipeline.history.series import NIGHT_NS
 from pipeline.ingest import ingest
-from pipeline.judged import Judged, Night
-from pipeline.nightly import only_one
-from pipeline.regress import regress
-from pipeline.series import NIGHT_NS
 from pipeline.store import Store
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 HISTORY = ROOT / "sample_history"
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 from pipeline import units
-from pipeline.attribution import Attribution
-from pipeline.compare import VERDICTS
-from pipeline.judged import Judged, Night, Told
+from pipeline.history.attribution import Attribution
+from pipeline.history.compare import VERDICTS
+from pipeline.history.judged import Judged, Night, Told
 
 # Parts of a change below this share of it are told together.
 _SMALL_PART = 0.02

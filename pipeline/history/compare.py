@@ -12,8 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from pipeline import changes
-from pipeline.level_change import (
+from pipeline.history import changes
+from pipeline.history.level_change import (
     Change,
     Point,
     Rule,

@@ -14,9 +14,9 @@ from pipeline.cli_options import set_option, store_option
 from pipeline.errors import UserError
 
 if TYPE_CHECKING:
+    from pipeline.history.judged import Night
+    from pipeline.history.pair import Pair
     from pipeline.ingest import Outcome
-    from pipeline.judged import Night
-    from pipeline.pair import Pair
 
 VERDICTS = (
     *("regressed", "improved", "unchanged", "inconclusive"),
@@ -73,7 +73,7 @@ def compare(
     Example:
       tracelake compare ddp_healthy ddp_late_rank --store demo/store --fail-on none
     """
-    from pipeline.pair import compare_runs
+    from pipeline.history.pair import compare_runs
     from pipeline.store import Store
 
     pair = compare_runs(Store.open(store_path), base, run, thresholds)
@@ -86,7 +86,7 @@ def compare(
 
 def _pair_table(pair: Pair) -> str:
     from pipeline import units
-    from pipeline.verdict_text import attribution_lines, percent, signed
+    from pipeline.history.verdict_text import attribution_lines, percent, signed
 
     lines = [f"{pair.verdict}: {pair.run.run_id} beside {pair.base.run_id}"]
     lines += [f"  {pair.reason}"] if pair.reason else []
@@ -109,7 +109,7 @@ def _pair_table(pair: Pair) -> str:
 
 
 def _pair_json(pair: Pair) -> str:
-    from pipeline.verdict_text import attribution_record, finite, metric_record
+    from pipeline.history.verdict_text import attribution_record, finite, metric_record
 
     record = {
         "base": pair.base.run_id,
@@ -166,10 +166,10 @@ def regress(
       tracelake regress --store demo/store
     """
     from pipeline.errors import UserError
-    from pipeline.nightly import keep_verdicts
-    from pipeline.regress import regress as judge
+    from pipeline.history.nightly import keep_verdicts
+    from pipeline.history.regress import regress as judge
+    from pipeline.history.verdict_text import as_json, as_junit, as_table
     from pipeline.store import Store
-    from pipeline.verdict_text import as_json, as_junit, as_table
 
     store = Store.open(store_path)
     night = judge(store, series, run, since, thresholds, _progress)
@@ -195,7 +195,7 @@ def _progress(done: int, total: int) -> None:
 
 
 def _write_pages(night: Night, output: Path) -> None:
-    from pipeline.nightly import replace_file
+    from pipeline.history.nightly import replace_file
     from pipeline.report import history, night_page
 
     beside = output.with_name(f"{output.stem}.history.html")
@@ -205,8 +205,8 @@ def _write_pages(night: Night, output: Path) -> None:
 
 
 def _check(store: Any, night: Night, thresholds: dict[str, float]) -> int:
-    from pipeline.regress import rule_of
-    from pipeline.self_check import self_check
+    from pipeline.history.regress import rule_of
+    from pipeline.history.self_check import self_check
 
     found = self_check(night, rule_of(store, thresholds)[1])
     if found.rate is None:
@@ -251,8 +251,8 @@ def nightly(
     Example:
       tracelake nightly sample_history --store demo/nights --output demo/nightly --fail-on none
     """
-    from pipeline.nightly import nightly as work
-    from pipeline.verdict_text import as_table
+    from pipeline.history.nightly import nightly as work
+    from pipeline.history.verdict_text import as_table
 
     report = work(archive, store_path, output, thresholds, _say, jobs)
     click.echo(as_table(report.night))

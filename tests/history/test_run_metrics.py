@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pipeline import catalog
-from pipeline.run_metrics import Metric, every_metric, metric_name, metrics_of
+from pipeline.history.run_metrics import Metric, every_metric, metric_name, metrics_of
 
 QUERY = catalog.Query(
     name="link_speed_seen",

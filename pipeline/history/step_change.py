@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pipeline import series
-from pipeline.attribution import Attribution, Key, Part, attribute, mean_of
-from pipeline.judged import Judged, Told
+from pipeline.history import series
+from pipeline.history.attribution import Attribution, Key, Part, attribute, mean_of
+from pipeline.history.judged import Judged, Told
 
 if TYPE_CHECKING:
     from pipeline.store import Store

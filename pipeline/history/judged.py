@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pipeline import run_metrics
-from pipeline.attribution import Attribution
-from pipeline.common_cause import Cause
-from pipeline.compare import VERDICTS, Judgement, Rule
-from pipeline.series import Run, Series
+from pipeline.history import run_metrics
+from pipeline.history.attribution import Attribution
+from pipeline.history.common_cause import Cause
+from pipeline.history.compare import VERDICTS, Judgement, Rule
+from pipeline.history.series import Run, Series
 
 # (view, column, statistic, key): one number of a run.
 MetricKey = tuple[str, str, str, str]

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.attribution import Key, Part, attribute, mean_of
+from pipeline.history.attribution import Key, Part, attribute, mean_of
 
 GEMM: Key = ("compute", "gemm", "gemm_v1")
 WAIT: Key = ("exposed_wait", "", "")

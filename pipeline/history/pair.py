@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pipeline import changes, run_metrics, series
-from pipeline.attribution import Attribution, attribute
-from pipeline.compare import Better, Judgement, Rule, compare_two
 from pipeline.errors import UserError
-from pipeline.judged import About, Told
-from pipeline.regress import load_numbers, load_runs, rule_of
-from pipeline.series import Run
-from pipeline.step_change import load_parts
+from pipeline.history import changes, run_metrics, series
+from pipeline.history.attribution import Attribution, attribute
+from pipeline.history.compare import Better, Judgement, Rule, compare_two
+from pipeline.history.judged import About, Told
+from pipeline.history.regress import load_numbers, load_runs, rule_of
+from pipeline.history.series import Run
+from pipeline.history.step_change import load_parts
 
 if TYPE_CHECKING:
     from pipeline.store import Store

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from pipeline import run_metrics, series
-from pipeline.common_cause import Case, common_causes
-from pipeline.compare import Judgement, Point, Rule, judge, settle
 from pipeline.errors import UserError
-from pipeline.judged import About, Judged, MetricKey, Night, Told
-from pipeline.series import Run, Series
-from pipeline.step_change import attribute_changes
+from pipeline.history import run_metrics, series
+from pipeline.history.common_cause import Case, common_causes
+from pipeline.history.compare import Judgement, Point, Rule, judge, settle
+from pipeline.history.judged import About, Judged, MetricKey, Night, Told
+from pipeline.history.series import Run, Series
+from pipeline.history.step_change import attribute_changes
 
 if TYPE_CHECKING:
     from pipeline.store import Store
