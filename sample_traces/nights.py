@@ -69,9 +69,11 @@ def traced(about: dict[str, Any], night: int, start_ns: int) -> tuple[Job, float
     step_ms = (gemm_us + other_us) / 1000
     job = load("gpu_metrics")
     program = [
+        Operation("range", ("iteration {step}",), {}),
         Operation("launch", ("saxpy", f"{other_us:.3f}"), {}),
         Operation("launch", ("gemm", f"{gemm_us:.3f}"), {}),
         Operation("sync", ("compute",), {}),
+        Operation("end", (), {}),
     ]
     kernels = {**job.kernels}
     kernels["gemm"] = {**kernels["gemm"], "name": changed.get("gemm", "sm90_xmma_gemm_bf16_tn")}
