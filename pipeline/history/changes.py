@@ -26,6 +26,13 @@ LEAST_SEGMENT = 2
 _PENALTY = 4.0
 # Beyond this many standard deviations of noise from both neighbours a value is a spike.
 _SPIKE = 4.0
+# So many values in a row are no chance if all lie this many times as far off as any other
+# value does: of noise with a tail that falls with the fourth power (Student's t with 4 degrees
+# of freedom), they do so less than once in 200 months.
+ALL_BEYOND = {1: 3.2, 2: 1.3, 3: 1.0, 4: 0.85}
+# Of a longer level the ranks tell, corrected for the places searched. 5 nights after 20, all
+# beyond them, have 0.02 by the normal approximation.
+_RANK_P = 0.02
 # The search takes the square of the length: a longer history is searched in parts.
 _SEARCHED = 400
 # Fewer runs than this show no drift that noise could not.
@@ -137,13 +144,36 @@ def _confirmed(values: Values, places: list[int], floor: float, alpha: float) ->
             left, right = values[bounds[number] : place], values[place : bounds[number + 2]]
             change = abs(float(np.mean(right) - np.mean(left)))
             p = step_p(change, noise, freedom, len(left), len(right), len(values))
-            doubt = p / alpha if change >= floor else np.inf
+            doubt = p / alpha if change >= floor and _stands_out(left, right) else np.inf
             if doubt > worst:
                 weakest, worst = number, doubt
         if worst <= 1.0:
             return places
         del places[weakest]
     return []
+
+
+def _stands_out(left: Values, right: Values) -> bool:
+    """Whether two levels differ however heavy the tails of noise are, as far as ranks tell: a t
+    test believes the normal distribution's."""
+    short, long = sorted((left, right), key=len)
+    if len(short) in ALL_BEYOND:
+        centre = np.median(long)
+        reach = ALL_BEYOND[len(short)] * float(np.max(np.abs(long - centre)))
+        return bool(np.all(short > centre + reach) or np.all(short < centre - reach))
+    return _rank_p(left, right) * (len(left) + len(right)) <= _RANK_P
+
+
+def _rank_p(left: Values, right: Values) -> float:
+    """Mann and Whitney's test, by the normal approximation, which is on the safe side here."""
+    from scipy import special
+
+    one, two = len(left), len(right)
+    ordered = np.sort(right)
+    below = np.searchsorted(ordered, left, "left") + np.searchsorted(ordered, left, "right")
+    off = abs(float(np.sum(below)) / 2.0 - one * two / 2.0)
+    scale = float(np.sqrt(one * two * (one + two + 1) / 12.0))
+    return float(2.0 * special.ndtr(-max(0.0, off - 0.5) / scale))
 
 
 def step_p(
@@ -181,10 +211,9 @@ def _drift(values: Values, places: list[int]) -> tuple[float, float]:
     count = len(values)
     if count < _DRIFT_RUNS or not np.any(values != values[0]):
         return 0.0, 1.0
-    from scipy import stats
-
-    line = stats.linregress(np.arange(count), values)
-    left = values - (line.intercept + line.slope * np.arange(count))
+    nights = np.arange(count)
+    slope, intercept = (float(one) for one in np.polyfit(nights, values, 1))
+    left = values - (intercept + slope * nights)
     by_line = float(np.sum(left**2))
     by_steps = sum(float(np.sum((part - np.mean(part)) ** 2)) for part in np.split(values, places))
     # Information criterion: two parameters for the line; a level and a place for each step.
@@ -194,9 +223,13 @@ def _drift(values: Values, places: list[int]) -> tuple[float, float]:
     # A short ramp between two levels is not a drift that goes on: its last third must rise too.
     last = values[-max(5, count // 3) :]
     still = float(np.polyfit(np.arange(len(last)), last, 1)[0])
-    if line_score + 4.0 > step_score or still * line.slope <= 0:
+    if line_score + 4.0 > step_score or still * slope <= 0:
         return 0.0, 1.0
-    return float(line.slope), float(line.pvalue)
+    from scipy import stats
+
+    # Ranks: a few far values at one end are no drift.
+    found = stats.linregress(nights, values).pvalue
+    return slope, max(float(found), float(stats.kendalltau(nights, values).pvalue))
 
 
 def modes(values: Values) -> Modes | None:

@@ -109,7 +109,17 @@ def judge(points: Sequence[Point], better: Better, floor: float, rule: Rule) -> 
     if newest.sample_count < rule.least_sample_count <= _usual_count(points):
         reason = f"{newest.sample_count} samples, {rule.least_sample_count} needed"
         return replace(judged, verdict="inconclusive", word="too short", reason=reason)
-    return _doubted(judged, values, fitted, floor, rule)
+    judged = _doubted(judged, values, fitted, floor, rule)
+    if judged.verdict in ("regressed", "improved") and _is_unconfirmed(judged, found[0], rule):
+        times = abs(found[0].change) / found[0].noise if found[0].noise else np.inf
+        reason = f"one night {times:.1f} times the noise off: the next one tells"
+        return replace(judged, verdict="inconclusive", word="unconfirmed", reason=reason)
+    return judged
+
+
+def _is_unconfirmed(judged: Judgement, night: Change, rule: Rule) -> bool:
+    """Whether a night stands out from noise with the tails of the normal distribution only."""
+    return judged.p_value == 1.0 and night.chance <= rule.false_discovery_share
 
 
 def _usual_count(points: Sequence[Point]) -> int:

@@ -14,6 +14,10 @@ import numpy as np
 from pipeline.history import changes
 
 
+# The newest night alone, or so many nights that agree.
+_NIGHTS = (1, 2, 3)
+
+
 @dataclass(frozen=True)
 class Rule:
     """What a change must be to be called one; see the view regression_rule for the reasons."""
@@ -27,7 +31,7 @@ class Rule:
     noisy_share: float = 0.055
     false_discovery_share: float = 0.002
     lasting_p: float = 0.0002
-    surprise_ratio: float = 1.6
+    surprise_ratio: float = 3.2
     night_count: int = 30
 
 
@@ -58,21 +62,33 @@ class Change:
     floor_share: float
     since: int
     noise: float
+    chance: float = 1.0  # p_value if noise had the tails of the normal distribution
 
 
 def of_night(
     points: Sequence[Point], values: changes.Values, fitted: changes.Fit, floor: float, rule: Rule
 ) -> Change:
-    """The newest run against the last ones of its level."""
+    """The newest run, or the newest few if they agree, against the last ones of their level."""
+    found = [_of_newest(points, values, fitted, count, rule) for count in _NIGHTS]
+    certain = [one for one in found if one is not None and one.p_value < 1.0]
+    first = found[0]
+    assert first is not None
+    return min(certain, key=lambda one: one.p_value) if certain else first
+
+
+def _of_newest(
+    points: Sequence[Point], values: changes.Values, fitted: changes.Fit, count: int, rule: Rule
+) -> Change | None:
+    """The newest ``count`` runs against those before; None where these are too few."""
     from scipy import special
 
-    last = len(values) - 1
-    start = fitted.starts[-1] if fitted.starts and fitted.starts[-1] < last else 0
-    # A level that only just began is no baseline yet.
-    if last - start < rule.least_run_count:
-        start = 0 if not fitted.starts[:-1] else fitted.starts[-2]
-    places = [i for i in range(start, last) if i not in fitted.apart]
+    first = len(values) - count
+    start = _begin(fitted, first, rule)
+    # A spike that the fit sees at the very end may be the first night of a new level.
+    places = [i for i in range(start, first) if i not in fitted.apart]
     places = places[-rule.baseline_run_count :]
+    if len(places) < (1 if count == 1 else rule.least_run_count):
+        return None
     base = values[places]
     centre = float(np.mean(_clipped(base)))
     noise = max(float(np.std(_clipped(base), ddof=1)) if len(base) > 1 else 0.0, 0.0)
@@ -80,35 +96,52 @@ def of_night(
     # All runs of the history measure the noise, and so more exactly than the last few; but a
     # series that has become noisier is as noisy as it is now.
     if fitted.freedom > freedom:
-        noise, freedom = _without_newest(values, fitted, noise, freedom)
-    own = max(0.0, points[-1].error ** 2 - float(np.median([points[i].error for i in places])) ** 2)
-    error = float(np.sqrt(noise**2 * (1.0 + 1.0 / len(base)) + own))
-    change = float(values[last] - centre)
+        noise, freedom = _without_newest(values, fitted, count, noise, freedom)
+    usual = float(np.median([points[i].error for i in places]))
+    own = max(0.0, float(np.mean([p.error for p in points[-count:]])) ** 2 - usual**2)
+    error = float(np.sqrt(noise**2 * (1.0 / count + 1.0 / len(base)) + own / count))
+    off = values[first:] - centre
+    change = float(np.mean(off)) if count > 1 else float(off[0])
     if error == 0.0:
         p = 0.0 if change else 1.0
     else:
         p = float(2.0 * special.stdtr(max(1, freedom), -abs(change) / error))
     # A month, or as much of it as there is, has that many chances of a false alarm.
-    p = 1.0 - (1.0 - p) ** min(rule.night_count, last)
-    if abs(change) < rule.surprise_ratio * _farthest(values, fitted):
+    p = 1.0 - (1.0 - p) ** min(rule.night_count, first)
+    chance = p
+    reach = changes.ALL_BEYOND[count] if count > 1 else rule.surprise_ratio
+    nearest = float(np.min(off * np.sign(change)))
+    if nearest < reach * _farthest(values[:first], fitted, rule):
         p = 1.0
+    word = "one night" if count == 1 else "lasting step"
     return Change(
-        "one night", centre, len(base), change, error, freedom, p, rule.night_share, last, noise
+        *(word, centre, len(base), change, error, freedom, p, rule.night_share, first, noise),
+        chance,
     )
 
 
-def _farthest(values: changes.Values, fitted: changes.Fit) -> float:
-    """How far a run before the newest was ever from its level, spikes too: tails of real noise
+def _begin(fitted: changes.Fit, first: int, rule: Rule) -> int:
+    """Where the level begins that ends before the run ``first``."""
+    begins = [0, *(start for start in fitted.starts if start < first)]
+    # A level that only just began is no baseline yet.
+    if first - begins[-1] < rule.least_run_count and len(begins) > 1:
+        return begins[-2]
+    return begins[-1]
+
+
+def _farthest(before: changes.Values, fitted: changes.Fit, rule: Rule) -> float:
+    """How far a run before the newest was lately from its level, spikes too: tails of real noise
     are heavier than those of the normal distribution."""
-    parts = np.split(values[:-1], [start for start in fitted.starts if start < len(values) - 1])
-    return max(float(np.max(np.abs(part - np.median(part)))) for part in parts)
+    parts = np.split(before, [start for start in fitted.starts if start < len(before)])
+    off = np.concatenate([np.abs(part - np.median(part)) for part in parts])
+    return float(np.max(off[-3 * rule.baseline_run_count :]))
 
 
 def _without_newest(
-    values: changes.Values, fitted: changes.Fit, noise: float, freedom: int
+    values: changes.Values, fitted: changes.Fit, newest: int, noise: float, freedom: int
 ) -> tuple[float, int]:
-    """Noise around all levels before the newest run, if it is at least that of the last ones."""
-    dropped = {*fitted.apart, len(values) - 1}
+    """Noise around all levels before the newest runs, if it is at least that of the last ones."""
+    dropped = {*fitted.apart, *range(len(values) - newest, len(values))}
     squares, count, levels = 0.0, 0, 0
     for part in np.split(np.arange(len(values)), fitted.starts):
         kept = values[[i for i in part if i not in dropped]]
