@@ -29,7 +29,7 @@ _SPIKE = 4.0
 # So many values in a row are no chance if all lie this many times as far off as any other
 # value does: of noise with a tail that falls with the fourth power (Student's t with 4 degrees
 # of freedom), they do so less than once in 200 months.
-ALL_BEYOND = {1: 3.2, 2: 1.3, 3: 1.0, 4: 0.85}
+ALL_BEYOND = {2: 1.45, 3: 1.1, 4: 0.95}
 # Of a longer level the ranks tell, corrected for the places searched. 5 nights after 20, all
 # beyond them, have 0.02 by the normal approximation.
 _RANK_P = 0.02

@@ -13,7 +13,6 @@ import numpy as np
 
 from pipeline.history import changes
 
-
 # The newest night alone, or so many nights that agree.
 _NIGHTS = (1, 2, 3)
 
@@ -31,7 +30,7 @@ class Rule:
     noisy_share: float = 0.055
     false_discovery_share: float = 0.002
     lasting_p: float = 0.0002
-    surprise_ratio: float = 3.2
+    surprise_ratio: float = 3.8
     night_count: int = 30
 
 
@@ -79,7 +78,8 @@ def of_night(
 def _of_newest(
     points: Sequence[Point], values: changes.Values, fitted: changes.Fit, count: int, rule: Rule
 ) -> Change | None:
-    """The newest ``count`` runs against those before; None where these are too few."""
+    """The newest ``count`` runs against those before; None where these are too few, or where
+    several runs do not agree."""
     from scipy import special
 
     first = len(values) - count
@@ -91,6 +91,13 @@ def _of_newest(
         return None
     base = values[places]
     centre = float(np.mean(_clipped(base)))
+    off = values[first:] - centre
+    change = float(np.mean(off)) if count > 1 else float(off[0])
+    nearest = float(np.min(off * np.sign(change)))
+    reach = changes.ALL_BEYOND[count] if count > 1 else rule.surprise_ratio
+    is_beyond = nearest > 0.0 and nearest >= reach * _farthest(values[:first], fitted, rule)
+    if count > 1 and not is_beyond:
+        return None
     noise = max(float(np.std(_clipped(base), ddof=1)) if len(base) > 1 else 0.0, 0.0)
     freedom = len(base) - 1
     # All runs of the history measure the noise, and so more exactly than the last few; but a
@@ -100,23 +107,16 @@ def _of_newest(
     usual = float(np.median([points[i].error for i in places]))
     own = max(0.0, float(np.mean([p.error for p in points[-count:]])) ** 2 - usual**2)
     error = float(np.sqrt(noise**2 * (1.0 / count + 1.0 / len(base)) + own / count))
-    off = values[first:] - centre
-    change = float(np.mean(off)) if count > 1 else float(off[0])
     if error == 0.0:
         p = 0.0 if change else 1.0
     else:
         p = float(2.0 * special.stdtr(max(1, freedom), -abs(change) / error))
     # A month, or as much of it as there is, has that many chances of a false alarm.
     p = 1.0 - (1.0 - p) ** min(rule.night_count, first)
-    chance = p
-    reach = changes.ALL_BEYOND[count] if count > 1 else rule.surprise_ratio
-    nearest = float(np.min(off * np.sign(change)))
-    if nearest < reach * _farthest(values[:first], fitted, rule):
-        p = 1.0
     word = "one night" if count == 1 else "lasting step"
     return Change(
-        *(word, centre, len(base), change, error, freedom, p, rule.night_share, first, noise),
-        chance,
+        *(word, centre, len(base), change, error, freedom, p if is_beyond else 1.0),
+        *(rule.night_share, first, noise, p),
     )
 
 
