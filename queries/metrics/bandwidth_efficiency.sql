@@ -5,6 +5,9 @@
 -- candidates.
 -- Grain: one row per (run_id, source_id, subject_kind, subject_id).
 -- Better: higher.
+-- Value: bytes_per_s, efficiency_share.
+-- Key: subject_kind, name, conditions.
+-- Samples: subject_count.
 --
 -- run_id        Run.
 -- source_id     Source file; NULL for collectives of the job, which are of several.

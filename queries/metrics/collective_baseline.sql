@@ -4,7 +4,6 @@
 -- newest before it. One curve answers: on the same hosts before others, all_reduce in
 -- place and others out of place where both were measured, then the newest, the fastest.
 -- Grain: one row per (run_id, operation, rank_count, host_count, gpu, message_bytes).
--- Better: higher.
 --
 -- run_id         Run of the job.
 -- operation      Collective.

@@ -3,6 +3,9 @@
 -- that small and large messages count alike), and sizes at which bandwidth collapses.
 -- Grain: one row per (run_id, source_id, benchmark_id, sweep, is_in_place).
 -- Better: higher.
+-- Value: peak_busbw_bytes_per_s, plateau_busbw_bytes_per_s, latency_ns lower.
+-- Key: operation, rank_count, host_count, is_in_place.
+-- Samples: point_count.
 --
 -- run_id        Run.
 -- source_id     Source file.

@@ -3,6 +3,7 @@
 -- Grain: one row per (run_id, operation, rank_count, host_count, is_in_place, size_bytes,
 --   hosts).
 -- Better: lower.
+-- Value: spread_share.
 --
 -- run_id        Run.
 -- operation     Collective.

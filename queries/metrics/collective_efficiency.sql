@@ -5,6 +5,8 @@
 -- same place in the step where messages are not told.
 -- Grain: one row per (run_id, instance).
 -- Better: higher.
+-- Value: efficiency_share.
+-- Key: operation, message_bytes.
 --
 -- run_id         Run.
 -- instance       Number of the collective within the run.

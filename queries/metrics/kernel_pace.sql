@@ -4,6 +4,7 @@
 -- found here.
 -- Grain: one row per (run_id, host, rank, device_id, process, source_id).
 -- Better: lower.
+-- Value: pace_ratio, throttled_share.
 --
 -- run_id       Run.
 -- host         Host; NULL when the capture does not say.

@@ -4,6 +4,7 @@
 -- not halve it). HFU counts recomputation: full 8 N + 16 L H T, selective 6 N + 16 L H T.
 -- Grain: one row per (run_id, origin, attempt, source_id).
 -- Better: higher.
+-- Value: mfu_share, hfu_share, reported_mfu_share, model_flops_per_s_per_gpu.
 --
 -- run_id           Run.
 -- origin           What measured the steps: nsys, or the framework whose log it is.

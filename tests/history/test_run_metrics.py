@@ -57,3 +57,16 @@ def test_every_column_that_a_header_names_exists(metric: Metric) -> None:
 def test_how_a_number_is_called() -> None:
     assert metric_name("step_time", "step_ns", "median", "") == "step_time.step_ns"
     assert metric_name("step_time", "step_ns", "p95", "a=b") == "step_time.step_ns p95 [a=b]"
+
+
+def test_a_run_is_not_compared_by_what_it_is_measured_against() -> None:
+    """A reference, a peak or the quality of a fit is no number of the run."""
+    odd = [m for m in every_metric() if m.column.startswith(("reference_", "peak_flops", "resid"))]
+    assert odd == []
+    assert "collective_baseline" not in {m.view for m in every_metric()}
+
+
+def test_what_tells_numbers_apart_means_the_same_in_every_run() -> None:
+    """Numbers of rows in a file, of benchmarks in a log, differ from night to night."""
+    keys = {key for metric in every_metric() for key in metric.keys}
+    assert not keys & {"subject_id", "benchmark_id", "sweep", "is_primary"}
