@@ -30,8 +30,7 @@ _SPIKE = 4.0
 # value does: of noise with a tail that falls with the fourth power (Student's t with 4 degrees
 # of freedom), they do so less than once in 200 months.
 ALL_BEYOND = {2: 1.45, 3: 1.1, 4: 0.95}
-# Of a longer level the ranks tell, corrected for the places searched. 5 nights after 20, all
-# beyond them, have 0.02 by the normal approximation.
+# Of a longer level the ranks tell as well, corrected for the places searched.
 _RANK_P = 0.02
 # The search takes the square of the length: a longer history is searched in parts.
 _SEARCHED = 400
@@ -157,10 +156,13 @@ def _stands_out(left: Values, right: Values) -> bool:
     """Whether two levels differ however heavy the tails of noise are, as far as ranks tell: a t
     test believes the normal distribution's."""
     short, long = sorted((left, right), key=len)
+    centre = np.median(long)
+    ratio = ALL_BEYOND.get(len(short), min(ALL_BEYOND.values()))
+    reach = ratio * float(np.max(np.abs(long - centre)))
+    if np.all(short > centre + reach) or np.all(short < centre - reach):
+        return True
     if len(short) in ALL_BEYOND:
-        centre = np.median(long)
-        reach = ALL_BEYOND[len(short)] * float(np.max(np.abs(long - centre)))
-        return bool(np.all(short > centre + reach) or np.all(short < centre - reach))
+        return False
     return _rank_p(left, right) * (len(left) + len(right)) <= _RANK_P
 
 

@@ -83,6 +83,10 @@ def _of_newest(
     from scipy import special
 
     first = len(values) - count
+    # These are part of a level that began before them, which the change points tell.
+    is_young = any(first - rule.least_run_count < s < first for s in fitted.starts)
+    if count > 1 and is_young:
+        return None
     start = _begin(fitted, first, rule)
     # A spike that the fit sees at the very end may be the first night of a new level.
     places = [i for i in range(start, first) if i not in fitted.apart]
@@ -95,7 +99,8 @@ def _of_newest(
     change = float(np.mean(off)) if count > 1 else float(off[0])
     nearest = float(np.min(off * np.sign(change)))
     reach = changes.ALL_BEYOND[count] if count > 1 else rule.surprise_ratio
-    is_beyond = nearest > 0.0 and nearest >= reach * _farthest(values[:first], fitted, rule)
+    is_beyond = not is_young and nearest > 0.0
+    is_beyond &= nearest >= reach * _farthest(values[:first], fitted, rule)
     if count > 1 and not is_beyond:
         return None
     noise = max(float(np.std(_clipped(base), ddof=1)) if len(base) > 1 else 0.0, 0.0)

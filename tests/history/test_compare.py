@@ -172,6 +172,12 @@ def test_a_step_of_6_times_the_noise_waits_for_its_second_night() -> None:
         assert (second.verdict, second.since) == ("regressed", 30)
 
 
+@pytest.mark.parametrize("nights", range(2, 12))
+def test_a_step_began_when_it_began(nights: int) -> None:
+    told = verdict([*noise(18, 0.003), *(1.136 * noise(nights, 0.003, 1))])
+    assert (told.verdict, told.word, told.since) == ("regressed", "lasting step", 18)
+
+
 def test_tails_that_fall_slowly_raise_hardly_an_alarm() -> None:
     # 1 in 100 over a thousand months; with normal tails assumed it was 1 in 8.
     called = 0
