@@ -205,31 +205,50 @@ def as_record(diagnosis: Diagnosis) -> dict[str, Any]:
     }
 
 
-def _trust(diagnosis: Diagnosis) -> str:
+def reservations(diagnosis: Diagnosis) -> tuple[str, ...]:
+    """Why the verdict is not sure: doubts about what there is, and what is missing."""
     reasons = list(diagnosis.doubts)
     if diagnosis.kind != "cannot tell":  # else the verdict says so
         reasons += _unknown(diagnosis.missing)
+    return tuple(reasons)
+
+
+def _trust(diagnosis: Diagnosis) -> str:
+    reasons = reservations(diagnosis)
     return diagnosis.confidence + (f": {'; '.join(reasons)}" if reasons else "")
 
 
-def _saving(diagnosis: Diagnosis) -> str:
-    """What the first wall's removal saves, in time and in GPU-hours."""
-    from pipeline import units
-
+def savings(diagnosis: Diagnosis) -> dict[str, Any]:
+    """What the first wall's removal saves; a key is left out where it is not known."""
     first = diagnosis.walls[0] if diagnosis.walls else None
     if first is None or not first["cost_share"]:
-        return ""
+        return {}
     share, cost_ns = first["cost_share"], first["cost_ns"]
-    words = []
+    found: dict[str, Any] = {"wall": first["wall"]}
     if cost_ns is not None and first["basis"] == "step":
-        before = cost_ns / share
-        words.append(f"step {units.time(before)} -> {units.time(before - cost_ns)}")
+        found |= {"before_ns": cost_ns / share, "after_ns": cost_ns / share - cost_ns}
     if gpus := diagnosis.scale.get("gpu_count"):
         hours = share * gpus * 24
-        words.append(f"{units.count(hours)} GPU-hours a day on {units.count(gpus)} GPUs")
+        found |= {"gpu_count": gpus, "gpu_hours_per_day": hours}
         if price := diagnosis.scale.get("price_per_gpu_hour"):
-            currency = diagnosis.scale.get("currency") or ""
-            words.append(f"{units.count(hours * price)} {currency}".rstrip() + " a day")
+            found["price_per_day"] = hours * price
+            found["currency"] = diagnosis.scale.get("currency") or ""
+    return found
+
+
+def _saving(diagnosis: Diagnosis) -> str:
+    """What the first wall's removal saves, in time, GPU-hours and money."""
+    from pipeline import units
+
+    saved, words = savings(diagnosis), []
+    if "before_ns" in saved:
+        words.append(f"step {units.time(saved['before_ns'])} -> {units.time(saved['after_ns'])}")
+    if "gpu_hours_per_day" in saved:
+        hours, gpus = units.count(saved["gpu_hours_per_day"]), units.count(saved["gpu_count"])
+        words.append(f"{hours} GPU-hours a day on {gpus} GPUs")
+    if "price_per_day" in saved:
+        price = f"{units.count(saved['price_per_day'])} {saved['currency']}".rstrip()
+        words.append(f"{price} a day")
     return f"without it: {', '.join(words)}" if words else ""
 
 

@@ -25,6 +25,7 @@ from pipeline.report import (
     gaps,
     hardware,
     headline,
+    index,
     kernels,
     nvtx,
     page,
@@ -35,6 +36,7 @@ from pipeline.report import (
     thresholds,
     time_split,
     utilisation,
+    verdict,
 )
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from pipeline.store import Store
 
 SECTIONS: tuple[ModuleType, ...] = (
+    verdict,
     headline,
     time_split,
     steps,
@@ -83,9 +86,7 @@ def write_report(
         _write(path, page.run_page(run, sections(connection), overrides))
         connection.close()
         written.append(path)
-    rows = store.connect(overrides).sql("FROM run_summary")
-    pages = {run: page_name(run) for run in store.runs() if (output / page_name(run)).exists()}
-    _write(output / "index.html", page.index_page(rows.columns, rows.fetchall(), pages))
+    _write(output / "index.html", page.index_page(index.rows(store, output, page_name)))
     return written
 
 

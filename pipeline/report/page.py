@@ -6,12 +6,14 @@ characters that could end their script element, and the page's policy forbids an
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -24,6 +26,8 @@ _ASSETS = Path(__file__).parent / "assets"
 _UNIT = re.compile(r"_(ns|hz)$")
 # Longer texts are cut by the page's style and shown whole on request.
 _LONG = 56
+# Where a page's head holds what the index of runs shows of it.
+RECORD = "tracelake-verdict"
 _WORDS = {"bytes_per_s": "bandwidth", "start_utc_ns": "start"}
 
 
@@ -39,17 +43,37 @@ def run_page(run: str, sections: Sequence[Section], overrides: Mapping[str, floa
             sections=sections,
             overrides=overrides,
             command=lambda view: _command(view, run, overrides),
+            sql_command=lambda sql: _sql_command(sql, run, overrides),
+            place_of=_places(sections).get,
+            verdict=next((one.verdict for one in sections if one.verdict), None),
             has_charts=any(section.charts for section in sections),
             config=charts.CONFIG,
         )
     )
 
 
-def index_page(
-    columns: Sequence[str], rows: Sequence[Sequence[object]], pages: Mapping[str, str]
-) -> str:
-    """The page that lists the runs; ``pages`` names the files of those that have one."""
-    return _environment().get_template("index.html").render(columns=columns, rows=rows, pages=pages)
+def _places(sections: Sequence[Section]) -> dict[str, str]:
+    """The section in which each view is drawn: the first that draws it."""
+    places: dict[str, str] = {}
+    for section in sections:
+        for part in (*section.charts, *section.tables):
+            places.setdefault(part.source.view, section.name)
+    return places
+
+
+def index_page(rows: Sequence[Mapping[str, object]]) -> str:
+    """The page that lists the runs: what the store holds of each, and what its page says."""
+    return _environment().get_template("index.html").render(rows=rows)
+
+
+def record_of(text: str) -> dict[str, Any]:
+    """What a page says of its run, from the page's head; empty where it says nothing."""
+    found = re.search(rf'<meta name="{RECORD}" content="([^"]*)">', text)
+    try:
+        record = json.loads(html.unescape(found[1])) if found else {}
+    except ValueError:
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
 def history_page(series: Sequence[Mapping[str, object]], width: int, height: int) -> str:
@@ -87,6 +111,8 @@ def _environment() -> Environment:
         bar_width=_bar_width,
         sort_key=_sort_key,
         island=_island,
+        json_text=lambda value: json.dumps(value, sort_keys=True),
+        record_name=RECORD,
         href=quote,
     )
     return environment
@@ -115,7 +141,15 @@ def _island(value: object) -> Markup:
 
 
 def _command(view: str, run: str, overrides: Mapping[str, float]) -> str:
-    words = ["tracelake", "query", view, "--run", run]
+    return _run_command(["query", view], run, overrides)
+
+
+def _sql_command(sql: str, run: str, overrides: Mapping[str, float]) -> str:
+    return _run_command(["sql", sql.replace("\n", " ")], run, overrides)
+
+
+def _run_command(what: list[str], run: str, overrides: Mapping[str, float]) -> str:
+    words = ["tracelake", *what, "--run", run]
     for name, value in sorted(overrides.items()):
         words += ["--set", f"{name}={value:.15g}"]
     return shlex.join(words)

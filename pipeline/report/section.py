@@ -84,7 +84,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Chart:
-    """A Vega-Lite chart; ``alt`` says in words what it shows. Two narrow ones share a line."""
+    """A Vega-Lite chart; ``alt`` says in words what it shows. Two narrow ones share a line.
+
+    ``zoom`` names the selection that a reader may move and scale, for its buttons.
+    """
 
     name: str
     caption: str
@@ -92,6 +95,7 @@ class Chart:
     source: Source
     spec: Spec
     is_narrow: bool = False
+    zoom: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,50 @@ class Figure:
     lowest: object = None
     highest: object = None
     of: object = None
+
+
+@dataclass(frozen=True)
+class Wall:
+    """What one wall costs, as a line of the verdict: ``share`` is NULL when it is not known."""
+
+    name: str
+    subject: str
+    mark: str  # wall, open or empty
+    share: float | None
+    cost: str
+    note: str
+    source: Source
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong, with the rows that show it."""
+
+    severity: str
+    statement: str
+    subject: str
+    detail: str
+    value: str
+    limit: str
+    cost: str
+    hint: str
+    source: Source
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the page says first; ``record`` is what the index of runs shows of it."""
+
+    kind: str
+    sentence: str
+    confidence: str
+    doubts: tuple[str, ...]
+    savings: tuple[tuple[str, str], ...]
+    walls: tuple[Wall, ...]
+    findings: tuple[Finding, ...]
+    finding_count: int
+    needs: tuple[tuple[str, str], ...]
+    record: Mapping[str, object]
 
 
 @dataclass(frozen=True)
@@ -124,6 +172,7 @@ class Section:
     notes: tuple[str, ...] = ()
     empty: str = ""
     sql: str = ""
+    verdict: Verdict | None = None
 
 
 def fetch(connection: duckdb.DuckDBPyConnection, sql: str) -> pl.DataFrame:

@@ -1,0 +1,117 @@
+"""The verdict: which wall holds the run back, what it costs, what proves it, what to collect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline import diagnose, units
+from pipeline.diagnose import FINDINGS_SHOWN, Diagnosis, Row
+from pipeline.report.section import Finding, Section, Source, Verdict, Wall
+
+if TYPE_CHECKING:
+    import duckdb
+
+VIEWS = diagnose.VIEWS
+
+
+def section(connection: duckdb.DuckDBPyConnection) -> Section:
+    (run,) = connection.execute("SELECT run_id FROM run_scale").fetchall()[0]
+    diagnosis = diagnose.diagnose(connection, run)
+    return Section(
+        name="verdict",
+        title="Verdict",
+        explanation=(
+            "What each wall costs is the share of the step, or of the span where no steps are "
+            "known, that would be saved if it vanished. A wall costs its limit or more. Faulty "
+            "hardware comes first, because it makes every other number wrong."
+        ),
+        verdict=draw(diagnosis),
+    )
+
+
+def draw(diagnosis: Diagnosis) -> Verdict:
+    first = diagnosis.walls[0] if diagnosis.walls else None
+    needs = {wall["need"]: wall["collect"] for wall in diagnosis.missing if wall["need"]}
+    return Verdict(
+        kind=diagnosis.kind,
+        sentence=diagnosis.verdict,
+        confidence=diagnosis.confidence,
+        doubts=diagnose.reservations(diagnosis),
+        savings=_savings(diagnosis),
+        walls=tuple(_wall(wall) for wall in diagnosis.all_walls),
+        findings=tuple(_finding(one) for one in diagnosis.findings[:FINDINGS_SHOWN]),
+        finding_count=len(diagnosis.findings),
+        needs=tuple(needs.items()),
+        record={
+            "kind": diagnosis.kind,
+            "verdict": diagnosis.verdict,
+            "confidence": diagnosis.confidence,
+            "wall": first["wall"] if first else None,
+            "cost_share": first["cost_share"] if first else None,
+            "gpu_count": diagnosis.scale.get("gpu_count"),
+        },
+    )
+
+
+def _savings(diagnosis: Diagnosis) -> tuple[tuple[str, str], ...]:
+    """Pairs of what is saved and how much."""
+    saved = diagnose.savings(diagnosis)
+    made = []
+    if "before_ns" in saved:
+        text = f"{units.time(saved['before_ns'])} → {units.time(saved['after_ns'])}"
+        made.append((f"Step without {saved['wall']}", text))
+    if "gpu_hours_per_day" in saved:
+        made.append(
+            (
+                f"GPU-hours a day on {units.count(saved['gpu_count'])} GPUs",
+                units.count(saved["gpu_hours_per_day"]),
+            )
+        )
+    if "price_per_day" in saved:
+        money = f"{units.count(saved['price_per_day'])} {saved['currency']}".rstrip()
+        made.append(("Money a day", money))
+    return tuple(made)
+
+
+def _wall(wall: Row) -> Wall:
+    share, bound = wall["cost_share"], wall["bound_share"]
+    if share is not None:
+        cost, note = units.share(share), f"a wall from {units.share(wall['limit_share'])} on"
+    else:
+        cost = "unknown"
+        limit = "" if bound is None else f"at most {units.share(bound)}: "
+        note = f"{limit}{wall['reason'] or 'no reason is given'}"
+    return Wall(
+        name=wall["wall"],
+        subject=wall["subject"] or "",
+        mark="wall" if wall["is_wall"] else "open" if wall["is_open"] else "",
+        share=share,
+        cost=cost,
+        note=note,
+        source=_evidence(wall),
+    )
+
+
+def _finding(finding: Row) -> Finding:
+    unit = finding["unit"] or ""
+
+    def shown(value: object) -> str:
+        return "" if value is None else units.show(unit, value)
+
+    return Finding(
+        severity=finding["severity"],
+        statement=finding["statement"].rstrip("."),
+        subject=finding["subject"] or "",
+        detail=finding["detail"] or "",
+        value=shown(finding["value"]),
+        limit=shown(finding["threshold"]),
+        cost="" if finding["cost_share"] is None else units.share(finding["cost_share"]),
+        hint=finding["hint"],
+        source=_evidence(finding),
+    )
+
+
+def _evidence(row: Row) -> Source:
+    """The rows that prove it, as a SELECT."""
+    condition = f"\nWHERE {row['evidence']}" if row["evidence"] else ""
+    return Source(row["evidence_view"], f"FROM {row['evidence_view']}{condition}")
