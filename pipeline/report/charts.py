@@ -18,7 +18,7 @@ ROW_HEIGHT = 20
 COMPUTE, OVERLAP, COMMUNICATION, MEMORY, IDLE = (
     f"var(--{name})" for name in ("compute", "overlap", "communication", "memory", "idle")
 )
-ACCENT = "var(--accent)"
+RANGE, ACCENT = "var(--range)", "var(--accent)"
 
 # Passed to every chart of a page.
 CONFIG: Spec = {

@@ -13,7 +13,37 @@ if TYPE_CHECKING:
     import duckdb
     import polars as pl
 
-VIEWS = ("collective_summary",)
+VIEWS = ("collective_summary", "collective_split")
+
+SPLIT_SQL = """WITH part AS (
+    SELECT operation, unnest([
+        {'part_position': 1, 'part': 'transfer', 'part_ns': transfer_ns},
+        {'part_position': 2, 'part': 'tail', 'part_ns': tail_ns},
+        {'part_position': 3, 'part': 'waiting for the last rank', 'part_ns': wait_ns},
+        {'part_position': 4, 'part': 'cannot be split', 'part_ns': unsplit_ns}
+    ], recursive := true)
+    FROM collective_split
+)
+SELECT
+    operation, part_position, part, part_ns,
+    part_ns / 1e9 AS part_s,
+    (sum(part_ns) OVER (PARTITION BY operation))::BIGINT AS total_ns
+FROM part
+WHERE part_ns > 0
+ORDER BY total_ns DESC, operation, part_position"""
+
+SPLIT_TABLE_SQL = """SELECT
+    operation, kernel_count, split_count, wait_share, wait_ns, transfer_ns, tail_ns, unsplit_ns,
+    longest_wait_ns, reason
+FROM collective_split
+ORDER BY coalesce(wait_ns + transfer_ns + tail_ns, 0) + unsplit_ns DESC, operation"""
+
+SPLIT_PARTS = {
+    "transfer": charts.COMMUNICATION,
+    "tail": charts.OVERLAP,
+    "waiting for the last rank": charts.IDLE,
+    "cannot be split": charts.MEMORY,
+}
 
 SQL = """SELECT
     operation,
@@ -76,7 +106,52 @@ def section(connection: duckdb.DuckDBPyConnection) -> Section:
         Source("collective_summary", CHART_SQL),
         draw(fetch(connection, CHART_SQL)),
     )
-    return Section("collectives", title, explanation, charts=(chart,), tables=(summary,))
+    split = Chart(
+        "collective_split",
+        "Communication time by operation: transfer, tail, and waiting for the last rank",
+        "Stacked bars, one per operation: time of its kernels over all ranks in transfer, tail "
+        "and waiting, and what could not be split. The table below has the times.",
+        Source("collective_split", SPLIT_SQL),
+        draw_split(fetch(connection, SPLIT_SQL)),
+    )
+    splits = table(
+        connection,
+        "collective_split",
+        Source("collective_split", SPLIT_TABLE_SQL),
+        "Waiting and transfer by operation, over all devices",
+        {"wait_share": "wait_share"},
+    )
+    return Section(
+        "collectives",
+        title,
+        explanation,
+        charts=(split, chart),
+        tables=tuple(one for one in (splits, summary) if one is not None),
+    )
+
+
+def draw_split(frame: pl.DataFrame) -> dict[str, object]:
+    frame = charts.shown(frame, "part_ns")
+    chart = (
+        alt.Chart(frame)
+        .mark_bar(height={"band": 0.72})
+        .encode(
+            y=charts.rows(frame, "operation"),
+            x=alt.X("part_s:Q", axis=charts.seconds_axis("time in kernels", tickCount=6)),
+            color=alt.Color(
+                "part:N",
+                title=None,
+                scale=alt.Scale(domain=list(SPLIT_PARTS), range=list(SPLIT_PARTS.values())),
+            ),
+            order=alt.Order("part_position:Q"),
+            tooltip=[
+                alt.Tooltip("operation:N"),
+                alt.Tooltip("part:N"),
+                alt.Tooltip("part_ns_text:N", title="time"),
+            ],
+        )
+    )
+    return charts.spec(chart, 28 * frame.get_column("operation").n_unique())
 
 
 def draw(frame: pl.DataFrame) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""The state of the hardware: slowdowns, clocks and power, memory, health, energy."""
+"""The state of the hardware: slowdowns, clocks and power, health, energy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ VIEWS = (
     "throttle_event",
     "clock_summary",
     "fleet_minority",
-    "memory_headroom",
     "hardware_error",
     "run_energy",
 )
@@ -61,13 +60,6 @@ FLEET_SQL = """SELECT
     minority_median, difference_share, gpus
 FROM fleet_minority
 ORDER BY abs(difference_share) DESC NULLS LAST, gpu_name, measure, direction"""
-
-MEMORY_SQL = f"""SELECT
-    {_GPU}, peak_used_bytes, total_bytes, headroom_bytes, headroom_share, is_too_full,
-    growth_bytes, is_growing, full_after_ns, reason
-FROM memory_headroom
-WHERE is_primary
-ORDER BY is_growing DESC NULLS LAST, headroom_share NULLS LAST, host, gpu_id, source_id"""
 
 ERROR_SQL = f"""SELECT
     {_GPU}, entity_id, error, severity, role, occurrences, peak_window_count, first_utc_ns,
@@ -114,13 +106,6 @@ def section(connection: duckdb.DuckDBPyConnection) -> Section:
             "minorities",
             Source("fleet_minority", FLEET_SQL),
             "GPUs that differ from the rest",
-        ),
-        table(
-            connection,
-            "memory",
-            Source("memory_headroom", MEMORY_SQL),
-            "Device memory by GPU",
-            {"headroom_share": "headroom_share"},
         ),
         table(connection, "errors", Source("hardware_error", ERROR_SQL), "Errors"),
         table(connection, "energy", Source("run_energy", ENERGY_SQL), "Energy of the GPUs"),

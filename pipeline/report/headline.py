@@ -9,7 +9,7 @@ from pipeline.report.section import NO_GPU, Figure, Section
 if TYPE_CHECKING:
     import duckdb
 
-VIEWS = ("run_summary", "nccl_time_share", "kernel_gap_summary")
+VIEWS = ("run_summary", "nccl_time_share", "kernel_gap_summary", "collective_wait", "clock_summary")
 
 RUN_SQL = "FROM run_summary"
 
@@ -25,6 +25,13 @@ FROM (
     UNPIVOT (
         SELECT gap_share, gap_count::DOUBLE AS gap_count FROM kernel_gap_summary
     ) ON COLUMNS(*) INTO NAME name VALUE value
+    UNION ALL
+    SELECT 'worst_residual_ns', worst_residual_ns FROM collective_wait
+    WHERE worst_residual_ns IS NOT NULL
+    UNION ALL
+    SELECT 'coverage_share', coverage_share FROM clock_summary
+    WHERE is_primary
+        AND coverage_share IS NOT NULL
 )
 GROUP BY name
 ORDER BY name"""
@@ -68,6 +75,19 @@ PER_DEVICE = (
         "nccl_time_share",
         "First start to last end of a device's activity: the denominator of the shares of span.",
     ),
+    (
+        "worst_residual_ns",
+        "Clock residual",
+        "collective_wait",
+        "How far ends of collectives lie apart after clocks were aligned: waits may be wrong by "
+        "this.",
+    ),
+    (
+        "coverage_share",
+        "Telemetry coverage",
+        "clock_summary",
+        "Share of the time that the telemetry's samples stand for.",
+    ),
 )
 
 
@@ -81,9 +101,9 @@ def section(connection: duckdb.DuckDBPyConnection) -> Section:
         name="headline",
         title="Headline",
         explanation=(
-            "First row: the median over the devices, and below it the lowest and the highest. "
-            "Shares are of the device's span, save NCCL share of kernel time. Second row: how "
-            "complete the run is."
+            "Large: the median over the devices; small: the lowest and the highest. Shares are "
+            "of the device's span, save NCCL share of kernel time. Behind them: how complete "
+            "the run is."
             if has_gpu
             else "How complete the run is; Sources lists the files."
         ),

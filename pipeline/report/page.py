@@ -56,8 +56,10 @@ def _places(sections: Sequence[Section]) -> dict[str, str]:
     """The section in which each view is drawn: the first that draws it."""
     places: dict[str, str] = {}
     for section in sections:
-        for part in (*section.charts, *section.tables):
-            places.setdefault(part.source.view, section.name)
+        sources = [chart.source for chart in section.charts]
+        sources += [table.source for table in section.tables]
+        for source in sources:
+            places.setdefault(source.view, section.name)
     return places
 
 
