@@ -459,10 +459,26 @@ def diagnose(
     if format_ == "json":
         click.echo(_json_text(diagnosing.as_record(diagnosis)))
     else:
-        click.echo(diagnosing.as_text(diagnosis, shutil.get_terminal_size((100, 24)).columns))
+        width = shutil.get_terminal_size((100, 24)).columns
+        is_coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        paint = {"paint": _painted} if is_coloured else {}
+        click.echo(diagnosing.as_text(diagnosis, width, **paint))
     failing = {"none": (), "fault": ("fault",), "wall": ("fault", "wall")}[fail_on]
     if diagnosis.kind in failing:
         sys.exit(1)
+
+
+_COLOURS = {
+    **dict.fromkeys(("fault", "wall"), "red"),
+    **dict.fromkeys(("warning", "open", "cannot tell"), "yellow"),
+    "info": "cyan",
+    "no wall found": "green",
+}
+
+
+def _painted(kind: str, text: str) -> str:
+    colour = _COLOURS.get(kind)
+    return click.style(text, fg=colour, bold=kind in ("fault", "wall")) if colour else text
 
 
 @main.command()

@@ -7,7 +7,8 @@ the verdict changes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -166,22 +167,32 @@ def _lowered(statement: str) -> str:
 FINDINGS_SHOWN = 8
 
 
-def as_text(diagnosis: Diagnosis, width: int = 100) -> str:
-    """The diagnosis on one screen of ``width`` columns."""
+# What a text is told as: a kind of verdict, a severity, a mark; and the text.
+Paint = Callable[[str, str], str]
+
+
+def _plain(_: str, text: str) -> str:
+    return text
+
+
+def as_text(diagnosis: Diagnosis, width: int = 100, paint: Paint = _plain) -> str:
+    """The diagnosis on one screen of ``width`` columns; ``paint`` may colour parts of it."""
+    head = _wrapped(f"{diagnosis.run}: {diagnosis.verdict}", width)
     parts = [
-        _wrapped(f"{diagnosis.run}: {diagnosis.verdict}", width),
+        paint(diagnosis.kind, head),
         _wrapped(_trust(diagnosis), width, "  "),
         *([_wrapped(saving, width, "  ")] if (saving := _saving(diagnosis)) else []),
         "",
-        _walls_table(diagnosis.all_walls, width),
+        _walls_table(diagnosis.all_walls, width, paint),
     ]
     if diagnosis.findings:
         parts += ["", "findings"]
         for finding in diagnosis.findings[:FINDINGS_SHOWN]:
-            parts += _finding_lines(finding, width)
-        rest = len(diagnosis.findings) - FINDINGS_SHOWN
-        if rest > 0:
-            parts.append(f"  and {rest} more: tracelake query finding --run {diagnosis.run}")
+            parts += _finding_lines(finding, width, paint)
+        count = len(diagnosis.findings)
+        if count > FINDINGS_SHOWN:
+            more = f"first {FINDINGS_SHOWN} of {count}; all: tracelake query finding"
+            parts.append(f"  {more} --run {shlex.quote(diagnosis.run)}")
     needs = {wall["need"]: wall["collect"] for wall in diagnosis.missing if wall["need"]}
     if needs:
         parts += ["", "to tell more, collect"]
@@ -252,7 +263,7 @@ def _saving(diagnosis: Diagnosis) -> str:
     return f"without it: {', '.join(words)}" if words else ""
 
 
-def _walls_table(walls: Sequence[Row], width: int) -> str:
+def _walls_table(walls: Sequence[Row], width: int, paint: Paint) -> str:
     from pipeline import units
 
     rows = []
@@ -269,14 +280,29 @@ def _walls_table(walls: Sequence[Row], width: int) -> str:
         rows.append((mark, wall["wall"], cost, wall["evidence_view"], note))
     name_width = max((len(row[1]) for row in rows), default=0)
     view_width = max((len(row[3]) for row in rows), default=0)
-    lines = [
-        f"{mark} {name:<{name_width}}  {cost:>8}  {view:<{view_width}}  {note}".rstrip()
-        for mark, name, cost, view, note in rows
-    ]
-    return "\n".join(line if len(line) <= width else line[: width - 1] + "…" for line in lines)
+    # The note beside the rest where it has room, else below, with the view.
+    place = name_width + view_width + 16
+    is_narrow = place > width - 24
+    lines = []
+    for mark, name, cost, view, note in rows:
+        head = f"{mark} {name:<{name_width}}  {cost:>8}"
+        if is_narrow:
+            first, more = "", _note_lines(f"{view}: {note}" if note else view, width - 6)
+        else:
+            first, *more = _note_lines(note, width - place)
+            first = f"  {view:<{view_width}}  {first}"
+        lines.append(paint({"*": "wall", "?": "open"}.get(mark, ""), f"{head}{first}".rstrip()))
+        lines += [" " * (6 if is_narrow else place) + rest for rest in more]
+    return "\n".join(lines)
 
 
-def _finding_lines(finding: Row, width: int) -> list[str]:
+def _note_lines(note: str, width: int) -> list[str]:
+    import textwrap
+
+    return textwrap.wrap(note, max(width, 20)) or [""]
+
+
+def _finding_lines(finding: Row, width: int, paint: Paint) -> list[str]:
     from pipeline import units
 
     words = [finding["statement"].rstrip(".")]
@@ -289,8 +315,10 @@ def _finding_lines(finding: Row, width: int) -> list[str]:
     if finding["detail"]:
         words.append(f"; {finding['detail']}")
     head = f"{finding['severity']:<7} {''.join(words)}"
+    told = _wrapped(head, width, "  ")
+    severity = finding["severity"]
     return [
-        _wrapped(head, width, "  "),
+        told.replace(severity, paint(severity, severity), 1),
         _wrapped(f"-> {finding['hint']}", width, "          "),
     ]
 

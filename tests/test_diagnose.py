@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pipeline.diagnose import Diagnosis, as_record, as_text, judge
+from pipeline.diagnose import Diagnosis, as_record, as_text, judge, savings
 
 Row = dict[str, Any]
 SCALE = {"gpu_count": 4, "gpu_hours": 0.1, "price_per_gpu_hour": 2.0, "currency": "EUR"}
@@ -139,3 +139,31 @@ def test_the_record_is_in_base_units() -> None:
 def test_an_abbreviation_keeps_its_letters() -> None:
     found = verdict(finding("fault", "GPUs slow down together."))
     assert found.verdict.startswith("faulty hardware: GPUs slow down together")
+
+
+def test_a_long_reason_is_wrapped_not_cut() -> None:
+    reason = "one rank is present and the others were not captured, nor does a log tell of them"
+    rows = wall("communication", 0.3), wall("waiting", None, bound_share=0.5, reason=reason)
+    for width in (60, 100):
+        text = as_text(verdict(*rows), width)
+        assert max(map(len, text.splitlines())) <= width
+        assert f"at most 50.0 %; {reason}" in " ".join(text.split())
+
+
+def test_only_what_is_asked_is_painted() -> None:
+    found = verdict(wall("launch", 0.25), finding("warning"))
+    plain = as_text(found)
+    painted = as_text(found, paint=lambda kind, text: f"<{kind}>{text}</>" if kind else text)
+    assert "\n* launch" in plain and "\n<wall>* launch" in painted
+    assert "<warning>warning</>" in painted
+
+
+def test_the_text_says_how_many_findings_there_are() -> None:
+    text = as_text(verdict(wall("launch", 0.3), *(finding("info", f"It {n}.") for n in range(11))))
+    assert "first 8 of 11; all: tracelake query finding --run run" in text
+
+
+def test_savings_are_left_out_where_they_are_not_known() -> None:
+    assert savings(verdict(wall("launch"))) == {}
+    found = judge("run", [wall("launch", 0.25, basis="span")], [], {}, ())
+    assert savings(found) == {"wall": "launch"}

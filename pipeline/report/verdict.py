@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 from pipeline import diagnose, units
 from pipeline.diagnose import FINDINGS_SHOWN, Diagnosis, Row
 from pipeline.report.section import Finding, Section, Source, Verdict, Wall
+from pipeline.series import into_series, runs_of
 
 if TYPE_CHECKING:
     import duckdb
 
-VIEWS = diagnose.VIEWS
+VIEWS = (*diagnose.VIEWS, "run_circumstance")
+
+CIRCUMSTANCE_SQL = "SELECT run_id, kind, key, value_text FROM run_circumstance ORDER BY ALL"
 
 
 def section(connection: duckdb.DuckDBPyConnection) -> Section:
@@ -25,11 +28,17 @@ def section(connection: duckdb.DuckDBPyConnection) -> Section:
             "known, that would be saved if it vanished. A wall costs its limit or more. Faulty "
             "hardware comes first, because it makes every other number wrong."
         ),
-        verdict=draw(diagnosis),
+        verdict=draw(diagnosis, _series(connection)),
     )
 
 
-def draw(diagnosis: Diagnosis) -> Verdict:
+def _series(connection: duckdb.DuckDBPyConnection) -> str:
+    """Name of the run's series, as it alone tells; with other runs beside it, it may be wider."""
+    known = runs_of(connection.execute(CIRCUMSTANCE_SQL).fetchall())
+    return next((one.name for one in into_series(known.values())), "")
+
+
+def draw(diagnosis: Diagnosis, series: str) -> Verdict:
     first = diagnosis.walls[0] if diagnosis.walls else None
     needs = {wall["need"]: wall["collect"] for wall in diagnosis.missing if wall["need"]}
     return Verdict(
@@ -49,6 +58,7 @@ def draw(diagnosis: Diagnosis) -> Verdict:
             "wall": first["wall"] if first else None,
             "cost_share": first["cost_share"] if first else None,
             "gpu_count": diagnosis.scale.get("gpu_count"),
+            "series": series,
         },
     )
 

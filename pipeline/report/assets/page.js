@@ -18,6 +18,7 @@
     actions: false, renderer: "svg", defaultStyle: false, config,
     tooltip: { disableDefaultStyle: true },
     loader: { http: false, file: false },
+    logLevel: 1,  // errors; Vega-Lite warns of every logarithmic axis
   };
 
   const zoomers = new Map(
