@@ -234,7 +234,7 @@ def colour(frame: pl.DataFrame) -> alt.Color:
 
 def draw(points: pl.DataFrame, roofs: pl.DataFrame) -> dict[str, object]:
     points = charts.shown(points, "intensity", "flops_per_s", "roof_share", "kernel_time_share")
-    log = alt.Scale(type="log", nice=False, zero=False)
+    log = alt.Scale(type="log", nice=False)
     x = alt.X("intensity:Q", scale=log, axis=alt.Axis(title="FLOP per byte", format="~g"))
     y = alt.Y("flops_per_s:Q", scale=log, axis=alt.Axis(title="FLOP/s", format="~s", tickCount=6))
     lines = (

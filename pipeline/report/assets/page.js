@@ -85,11 +85,12 @@
   window.addEventListener("beforeprint", () => places.forEach(draw));
 
   // -- tables: sorting by any column
-  const compare = (a, b) => {
+  // What is unknown comes last in either direction.
+  const compare = (a, b, sign) => {
     const [x, y] = [a.dataset.key, b.dataset.key];
     if (x === undefined || y === undefined) return (x === undefined) - (y === undefined);
     const [p, q] = [Number(x), Number(y)];
-    return Number.isNaN(p) || Number.isNaN(q) ? x.localeCompare(y) : p - q;
+    return sign * (Number.isNaN(p) || Number.isNaN(q) ? x.localeCompare(y) : p - q);
   };
   for (const head of document.querySelectorAll("thead th")) {
     const button = document.createElement("button");
@@ -106,7 +107,7 @@
       head.setAttribute("aria-sort", order);
       const sign = order === "ascending" ? 1 : -1;
       const rows = [...table.tBodies[0].rows];
-      rows.sort((a, b) => sign * compare(a.cells[column], b.cells[column]));
+      rows.sort((a, b) => compare(a.cells[column], b.cells[column], sign));
       table.tBodies[0].append(...rows);
     });
   }
