@@ -28,6 +28,7 @@ EMPTY_WITHOUT_GPU = {
     "bandwidth",
     "benchmarks",
     "hardware",
+    "conditions",
     "step_map",
     "step_marks",
     "memory",
