@@ -137,5 +137,4 @@ def _run_figures(run: dict[str, Any]) -> tuple[Figure, ...]:
         figure("refused_count", "Files refused", "Source files that could not be read."),
         figure("incomplete_count", "Incomplete", "Files stored that are not whole."),
         figure("warning_count", "Warnings", "Warnings about the files; see Sources."),
-        figure("row_count", "Rows", "Rows stored, all tables together."),
     )

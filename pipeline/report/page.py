@@ -52,14 +52,14 @@ def run_page(run: str, sections: Sequence[Section], overrides: Mapping[str, floa
     )
 
 
-def _places(sections: Sequence[Section]) -> dict[str, str]:
+def _places(sections: Sequence[Section]) -> dict[str, Section]:
     """The section in which each view is drawn: the first that draws it."""
-    places: dict[str, str] = {}
+    places: dict[str, Section] = {}
     for section in sections:
         sources = [chart.source for chart in section.charts]
         sources += [table.source for table in section.tables]
         for source in sources:
-            places.setdefault(source.view, section.name)
+            places.setdefault(source.view, section)
     return places
 
 
