@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline import regress, series, units
+from pipeline import units
+from pipeline.history import regress, series
 from pipeline.report import page
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from pipeline import diagnose, units
 from pipeline.diagnose import FINDINGS_SHOWN, Diagnosis, Row
+from pipeline.history.series import into_series, runs_of
 from pipeline.report.section import Finding, Section, Source, Verdict, Wall
-from pipeline.series import into_series, runs_of
 
 if TYPE_CHECKING:
     import duckdb
