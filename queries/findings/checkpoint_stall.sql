@@ -14,29 +14,17 @@
 --                NULL when unknown.
 -- evidence_view  View that shows it.
 -- evidence       Condition on its rows; NULL for all of the run.
-WITH responsible AS (
-    SELECT
-        run_id,
-        arg_max(responsible, (responsible_ns, responsible)) AS responsible
-    FROM kernel_gap_cause
-    WHERE cause = 'checkpoint' AND exclusion IS NULL
-    GROUP BY run_id
-)
 SELECT
-    w.run_id,
-    CASE WHEN l.is_wall AND w.saved_share >= threshold_of('wall_share') THEN 'wall'
-        ELSE 'warning' END AS severity,
-    'input' AS wall,
+    run_id,
+    severity,
+    wall,
     NULL::VARCHAR AS subject,
-    r.responsible AS detail,
-    w.saved_share AS value,
+    responsible AS detail,
+    saved_share AS value,
     threshold_of('warning_share') AS threshold,
     'share' AS unit,
-    w.saved_share AS cost_share,
+    saved_share AS cost_share,
     'kernel_gap_cause' AS evidence_view,
-    'cause = ''checkpoint''' AS evidence
-FROM what_if AS w
-LEFT JOIN responsible AS r USING (run_id)
-LEFT JOIN wall AS l ON l.run_id = w.run_id AND l.wall = 'input'
-WHERE w.scenario = 'no idle time: checkpoint'
-    AND w.saved_share > threshold_of('warning_share')
+    'cause = ''' || cause || '''' AS evidence
+FROM idle_cost
+WHERE cause = 'checkpoint' AND saved_share > threshold_of('warning_share')

@@ -15,27 +15,17 @@
 --                NULL when unknown.
 -- evidence_view  View that shows it.
 -- evidence       Condition on its rows; NULL for all of the run.
-WITH responsible AS (
-    SELECT
-        run_id,
-        arg_max(responsible, (responsible_ns, responsible)) AS responsible
-    FROM kernel_gap_cause
-    WHERE cause = 'profiler' AND exclusion IS NULL
-    GROUP BY run_id
-)
 SELECT
-    w.run_id,
-    'warning' AS severity,
-    NULL::VARCHAR AS wall,
+    run_id,
+    severity,
+    wall,
     NULL::VARCHAR AS subject,
-    r.responsible AS detail,
-    w.saved_share AS value,
+    responsible AS detail,
+    saved_share AS value,
     threshold_of('warning_share') AS threshold,
     'share' AS unit,
-    w.saved_share AS cost_share,
+    saved_share AS cost_share,
     'kernel_gap_cause' AS evidence_view,
-    'cause = ''profiler''' AS evidence
-FROM what_if AS w
-LEFT JOIN responsible AS r USING (run_id)
-WHERE w.scenario = 'no idle time: profiler'
-    AND w.saved_share > threshold_of('warning_share')
+    'cause = ''' || cause || '''' AS evidence
+FROM idle_cost
+WHERE cause = 'profiler' AND saved_share > threshold_of('warning_share')

@@ -22,9 +22,7 @@ WITH candidate AS (
     UNION ALL
     FROM wall_waiting
     UNION ALL
-    FROM wall_launch
-    UNION ALL
-    FROM wall_input
+    FROM wall_idle
     UNION ALL
     FROM wall_copies
     UNION ALL

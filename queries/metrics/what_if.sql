@@ -54,7 +54,7 @@ mean AS (
     GROUP BY run_id
 ),
 -- Idle time that one wall explains, 0 on a rank without it.
-wall_idle AS (
+idle_of_wall AS (
     SELECT
         r.device_key, r.run_id, r.step, w.wall,
         coalesce(sum(c.total_ns), 0)::DOUBLE AS total_ns
@@ -91,7 +91,7 @@ gain AS MATERIALIZED (
             total_ns,
             quantile_disc(total_ns, 0.5) OVER (PARTITION BY run_id, step, wall)
         )
-    FROM wall_idle
+    FROM idle_of_wall
     UNION ALL
     SELECT
         d.device_key, t.run_id, t.step, 'no copies or sets alone',

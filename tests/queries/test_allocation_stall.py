@@ -2,34 +2,16 @@
 
 from rows import Trace
 
-SCENARIO = "no idle time: memory_management"
+
+def found(trace: Trace, saved_share: float | None) -> list[tuple[object, ...]]:
+    row = {"severity": "wall", "wall": "w", "responsible": "call", "saved_share": saved_share}
+    trace.given("idle_cost", cause="memory_management", **row)
+    trace.given("idle_cost", **(row | {"cause": "another", "saved_share": 0.9}))
+    return trace.ask("SELECT severity, wall, detail, value, evidence FROM allocation_stall")
 
 
-def found(
-    trace: Trace, saved_share: float | None, is_wall: bool = True
-) -> list[tuple[object, ...]]:
-    trace.given("wall", wall="launch", is_wall=is_wall)
-    trace.given("what_if", scenario=SCENARIO, saved_share=saved_share)
-    trace.given("what_if", scenario="no idle time: something else", saved_share=0.9)
-    trace.given(
-        "kernel_gap_cause", cause="memory_management", responsible="another", responsible_ns=5
-    )
-    trace.given(
-        "kernel_gap_cause", cause="memory_management", responsible="cudaMalloc", responsible_ns=9
-    )
-    return trace.ask("SELECT severity, wall, detail, value, cost_share FROM allocation_stall")
-
-
-def test_a_tenth_of_the_step_is_a_wall(trace: Trace) -> None:
-    assert found(trace, 0.1) == [("wall", "launch", "cudaMalloc", 0.1, 0.1)]
-
-
-def test_what_only_a_late_rank_has_is_no_wall(trace: Trace) -> None:
-    assert found(trace, 0.1, is_wall=False)[0][0] == "warning"
-
-
-def test_a_twentieth_is_worth_a_look(trace: Trace) -> None:
-    assert found(trace, 0.06) == [("warning", "launch", "cudaMalloc", 0.06, 0.06)]
+def test_more_than_a_twentieth_is_told(trace: Trace) -> None:
+    assert found(trace, 0.06) == [("wall", "w", "call", 0.06, "cause = 'memory_management'")]
 
 
 def test_less_is_not(trace: Trace) -> None:

@@ -2,32 +2,16 @@
 
 from rows import Trace
 
-SCENARIO = "no idle time: checkpoint"
+
+def found(trace: Trace, saved_share: float | None) -> list[tuple[object, ...]]:
+    row = {"severity": "wall", "wall": "w", "responsible": "call", "saved_share": saved_share}
+    trace.given("idle_cost", cause="checkpoint", **row)
+    trace.given("idle_cost", **(row | {"cause": "another", "saved_share": 0.9}))
+    return trace.ask("SELECT severity, wall, detail, value, evidence FROM checkpoint_stall")
 
 
-def found(
-    trace: Trace, saved_share: float | None, is_wall: bool = True
-) -> list[tuple[object, ...]]:
-    trace.given("wall", wall="input", is_wall=is_wall)
-    trace.given("what_if", scenario=SCENARIO, saved_share=saved_share)
-    trace.given("what_if", scenario="no idle time: something else", saved_share=0.9)
-    trace.given("kernel_gap_cause", cause="checkpoint", responsible="another", responsible_ns=5)
-    trace.given(
-        "kernel_gap_cause", cause="checkpoint", responsible="save_checkpoint", responsible_ns=9
-    )
-    return trace.ask("SELECT severity, wall, detail, value, cost_share FROM checkpoint_stall")
-
-
-def test_a_tenth_of_the_step_is_a_wall(trace: Trace) -> None:
-    assert found(trace, 0.1) == [("wall", "input", "save_checkpoint", 0.1, 0.1)]
-
-
-def test_what_only_a_late_rank_has_is_no_wall(trace: Trace) -> None:
-    assert found(trace, 0.1, is_wall=False)[0][0] == "warning"
-
-
-def test_a_twentieth_is_worth_a_look(trace: Trace) -> None:
-    assert found(trace, 0.06) == [("warning", "input", "save_checkpoint", 0.06, 0.06)]
+def test_more_than_a_twentieth_is_told(trace: Trace) -> None:
+    assert found(trace, 0.06) == [("wall", "w", "call", 0.06, "cause = 'checkpoint'")]
 
 
 def test_less_is_not(trace: Trace) -> None:

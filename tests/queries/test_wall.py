@@ -2,13 +2,16 @@
 
 from rows import Trace
 
-CANDIDATES = ("communication", "waiting", "launch", "input", "copies")
+CANDIDATES = (
+    "communication", "waiting", "idle", "copies", "memory_bandwidth", "memory_capacity", "power",
+    "interconnect",
+)  # fmt: skip
 
 
 def judged(trace: Trace, wall: str, **row: object) -> tuple[object, ...]:
     for name in CANDIDATES:
         trace.stand_in(f"wall_{name}")
-    trace.given("wall_launch", wall=wall, **row)
+    trace.given("wall_idle", wall=wall, **row)
     (found,) = trace.ask("SELECT is_wall, is_open, limit_share, collect FROM wall")
     return found
 

@@ -1,0 +1,42 @@
+-- What each cause of idle time costs a run, and whether the wall it belongs to is one:
+-- what only a late rank has is waiting for that rank.
+-- Grain: one row per (run_id, cause).
+--
+-- run_id       Run.
+-- cause        See gap_part; short_gap below threshold kernel_gap_ns.
+-- wall         Wall that it belongs to; NULL for none.
+-- severity     wall where both it and its wall cost that much, else warning.
+-- saved_ns     Saved per step without it; NULL when unknown.
+-- saved_share  saved / step.
+-- responsible  Call, range or earlier activity with most of this time.
+WITH responsible AS (
+    SELECT
+        run_id, cause,
+        arg_max(responsible, (responsible_ns, responsible)) AS responsible
+    FROM kernel_gap_cause
+    WHERE exclusion IS NULL
+    GROUP BY run_id, cause
+),
+saved AS (
+    SELECT
+        run_id,
+        replace(scenario, 'no idle time: ', '') AS cause,
+        saved_ns,
+        saved_share
+    FROM what_if
+    WHERE scenario LIKE 'no idle time: %'
+)
+SELECT
+    s.run_id,
+    s.cause,
+    c.wall,
+    CASE WHEN l.is_wall AND s.saved_share >= threshold_of('wall_share') THEN 'wall'
+        ELSE 'warning' END AS severity,
+    s.saved_ns,
+    s.saved_share,
+    r.responsible
+FROM saved AS s
+LEFT JOIN cause_wall AS c USING (cause)
+LEFT JOIN wall AS l ON l.run_id = s.run_id AND l.wall = c.wall
+LEFT JOIN responsible AS r ON r.run_id = s.run_id AND r.cause = s.cause
+ORDER BY s.run_id, s.cause
