@@ -8,7 +8,7 @@ checkout and inside it in a wheel.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -282,14 +282,15 @@ def views_in(sql: str) -> list[str]:
     return [word for word in re.findall(r"\w+", sql) if word in queries()]
 
 
-def used_repeatedly(names: Iterable[str]) -> set[str]:
+def used_repeatedly(names: Iterable[str], at_hand: Collection[str] = ()) -> set[str]:
     """Views above the staging layer that the views ``names`` come to more than once, on whatever
-    way: DuckDB computes a view anew at each mention. What is staged streams through."""
+    way: DuckDB computes a view anew at each mention. What is staged streams through. Views
+    ``at_hand`` are tables already."""
     mentions: dict[str, int] = {}
 
     def visit(name: str) -> None:
         query = queries().get(name)
-        if query is None:
+        if query is None or name in at_hand:
             return
         mentions[name] = mentions.get(name, 0) + 1
         # Below a view that is kept, the second mention costs nothing.

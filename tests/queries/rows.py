@@ -1,18 +1,37 @@
 """Rows in: tables filled by hand, a row a call."""
 
+from __future__ import annotations
+
+import tempfile
 import zlib
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from pipeline import catalog
+from pipeline.store import Store
 
 Row = tuple[Any, ...]
 
 COMPUTE = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
 MEMORY = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
-_COLUMNS: dict[str, str] = {}
 _DEEP = 4
+
+
+@cache
+def _kept_empty() -> duckdb.DuckDBPyConnection:
+    """No rows, and views of views as tables: to describe a view binds all that it comes to."""
+    with tempfile.TemporaryDirectory() as folder:
+        return Store.create(Path(folder) / "store").connect(asked=catalog.queries())
+
+
+@cache
+def _columns_of(view: str) -> str:
+    described = _kept_empty().execute(f"DESCRIBE {view}").fetchall()
+    return ", ".join(f'"{name}" {type_}' for name, type_, *_ in described)
 
 
 class Trace:
@@ -212,10 +231,7 @@ class Trace:
         """From now on the rows of ``view`` are those of :meth:`given`, whatever the tables hold."""
         if ("given", (view,)) not in self.known:
             self.known.add(("given", (view,)))
-            if view not in _COLUMNS:  # a view of many views takes a second to describe
-                described = self._connection.execute(f"DESCRIBE main.{view}").fetchall()
-                _COLUMNS[view] = ", ".join(f'"{name}" {type_}' for name, type_, *_ in described)
-            self.connection.execute(f"CREATE TEMP TABLE {view} ({_COLUMNS[view]})")
+            self.connection.execute(f"CREATE TEMP TABLE {view} ({_columns_of(view)})")
 
     def given(self, view: str, **values: Any) -> None:
         """A row that ``view`` is taken to have; what is left out is NULL."""
@@ -228,14 +244,17 @@ class Trace:
     def _keep_deep(self, sql: str) -> None:
         """A view of many views takes DuckDB seconds to plan, unless what it reads is at hand."""
         views = set(catalog.views_in(sql))
-        if not views <= self._kept and len(catalog.used_repeatedly(views)) >= _DEEP:
+        if not views <= self._kept and len(self._repeated(views)) >= _DEEP:
             self.keep_for(*views)
             self._kept = views
 
+    def _repeated(self, views: Iterable[str]) -> set[str]:
+        given = {key[0] for name, key in self.known if name == "given"}
+        return catalog.used_repeatedly(views, given)
+
     def keep_for(self, *views: str) -> None:
         """Computes now, once, what these views come to more than once, as the store does."""
-        given = {key[0] for name, key in self.known if name == "given"}
-        repeated = catalog.used_repeatedly(views) - given
+        repeated = self._repeated(views)
         kept = [name for name in catalog.queries() if name in repeated]
         for name in kept:
             self._connection.execute(f"DROP TABLE IF EXISTS temp.{name}")

@@ -11,7 +11,7 @@ CANDIDATES = (
 def judged(trace: Trace, wall: str, **row: object) -> tuple[object, ...]:
     for name in CANDIDATES:
         trace.stand_in(f"wall_{name}")
-    trace.given("wall_idle", wall=wall, **row)
+    trace.given("wall_idle", wall=wall, is_evident=False, **row)
     (found,) = trace.ask("SELECT is_wall, is_open, limit_share, collect FROM wall")
     return found
 
