@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from pipeline import catalog
 from pipeline.errors import UserError
 from pipeline.report import (
     activity,
@@ -91,7 +92,7 @@ def write_report(
     overrides = overrides or {}
     written = []
     for run in dict.fromkeys(runs if runs is not None else store.runs()):
-        connection = store.connect(overrides, [run], asked=_views())
+        connection = store.connect(overrides, [run])
         path = output / page_name(run)
         _write(path, page.run_page(run, sections(connection), overrides))
         connection.close()
@@ -106,9 +107,12 @@ def _views() -> list[str]:
 
 def sections(connection: duckdb.DuckDBPyConnection) -> list[Section]:
     """Every section of the run that the connection is opened for."""
-    for view in _views():
-        # Sections share views that take seconds: each is evaluated once, under its own name.
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE {view} AS FROM main.{view}")
+    views = _views()
+    kept = {*views, *catalog.used_repeatedly(views)}
+    # Sections share views that take seconds: each is evaluated once, under its own name, and
+    # after those that it reads.
+    for name in [*(kept - catalog.queries().keys()), *filter(kept.__contains__, catalog.queries())]:
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS FROM main.{name}")
     return [module.section(connection) for module in SECTIONS]
 
 
