@@ -183,7 +183,9 @@ def _show_cell(table: Table, row: Sequence[object], column: str) -> str:
     """A cell's text; a counter's value has the unit that its metric's name ends in."""
     value = row[table.columns.index(column)]
     if column.endswith("_value"):
-        column = str(row[table.columns.index("metric")])
+        for named in ("metric", "measure", "property"):
+            if named in table.columns:
+                column = str(row[table.columns.index(named)])
     return units.show(column, value)
 
 
