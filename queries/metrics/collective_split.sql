@@ -1,5 +1,5 @@
--- Communication time of a run by operation: what of it was waiting for the last rank, what
--- transfer, what tail, over all ranks together.
+-- Communication time of a run by operation: what of it was waiting for the last rank,
+-- what transfer, what tail, over all ranks together.
 -- Grain: one row per (run_id, operation).
 --
 -- run_id          Run.

@@ -11,8 +11,8 @@
 -- step_ns       Its length on this device.
 -- mark          1, 2, ... on the device.
 -- lane          Stream, or NVTX with the number of the thread and the depth of nesting.
--- class         Kernel class of most of its time, graph_launch, memory_copy, memory_set or
---               nvtx.
+-- class         Kernel class of most of its time, graph_launch, memory_copy, memory_set
+--               or nvtx.
 -- text          Name of the longest of it.
 -- start_ns      Start, ns since the step began on this device; negative for what reached
 --               over from the step before.
