@@ -1,7 +1,7 @@
 -- Why each GPU was idle: its idle time by cause and step. All causes of a GPU sum to its
 -- idle time exactly; idle intervals below threshold kernel_gap_ns are one cause of their
--- own. Of each step they sum to its idle time less its lead_in_ns: what precedes the first
--- activity of a device is between no two activities, so it is no gap and has no cause.
+-- own. Of each step they sum to its idle time less its lead_in_ns: what precedes the
+-- first activity of a device is between no two, so it is no gap and has no cause.
 -- Grain: one row per (run_id, host, gpu_id, rank, device_id, process, step, cause,
 -- source_id).
 --

@@ -23,7 +23,11 @@ def shown(store: Store, module: Any, run: str) -> Section:
 
 def drawn(chart: Chart) -> list[dict[str, str]]:
     """Rows that a chart carries as CSV."""
-    return list(csv.DictReader(io.StringIO(chart.spec["data"]["values"])))
+    data = chart.spec["data"]
+    carried = data["values"] if "values" in data else chart.spec["datasets"][data["name"]]
+    if not isinstance(carried, str):
+        return [{key: str(value) for key, value in row.items()} for row in carried]
+    return list(csv.DictReader(io.StringIO(carried)))
 
 
 def test_the_verdict_says_what_diagnose_says(store: Store) -> None:
