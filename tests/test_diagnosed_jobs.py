@@ -133,5 +133,5 @@ def test_two_walls_are_both_named(of: Diagnoser) -> None:
 def test_one_rank_alone_cannot_tell_waiting_from_transfer(of: Diagnoser) -> None:
     found = of(late("2", "3000"), keep="rank0")
     assert found.kind == "cannot tell"
-    assert {row["need"] for row in found.missing} == {"nsys on every rank"}
+    assert "nsys on every rank" in {row["need"] for row in found.missing}
     assert "nsys profile" in diagnose.as_text(found)
