@@ -25,9 +25,3 @@ def test_what_is_wrong_is_told(trace: Trace) -> None:
 
 def test_what_is_not_wrong_is_not_told(trace: Trace) -> None:
     assert found(trace, cost_share=0.05) == []
-
-
-def test_evidence_names_its_rows(trace: Trace) -> None:
-    found(trace)
-    ((view, evidence),) = trace.ask("SELECT evidence_view, evidence FROM memory_bandwidth_bound")
-    assert trace.ask(f"FROM {view} WHERE {evidence or True}") != []
