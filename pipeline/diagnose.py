@@ -234,16 +234,11 @@ def savings(diagnosis: Diagnosis) -> dict[str, Any]:
     first = diagnosis.walls[0] if diagnosis.walls else None
     if first is None or not first["cost_share"]:
         return {}
-    share, cost_ns = first["cost_share"], first["cost_ns"]
     found: dict[str, Any] = {"wall": first["wall"]}
-    if cost_ns is not None and first["basis"] == "step":
-        found |= {"before_ns": cost_ns / share, "after_ns": cost_ns / share - cost_ns}
-    if gpus := diagnosis.scale.get("gpu_count"):
-        hours = share * gpus * 24
-        found |= {"gpu_count": gpus, "gpu_hours_per_day": hours}
-        if price := diagnosis.scale.get("price_per_gpu_hour"):
-            found["price_per_day"] = hours * price
-            found["currency"] = diagnosis.scale.get("currency") or ""
+    told = ("before_ns", "after_ns", "gpu_count", "gpu_hours_per_day", "price_per_day")
+    found |= {name: first[name] for name in told if first[name] is not None}
+    if "price_per_day" in found:
+        found["currency"] = first["currency"] or ""
     return found
 
 

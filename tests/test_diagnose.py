@@ -20,6 +20,12 @@ def wall(name: str, cost_share: float | None = 0.0, **more: Any) -> Row:
         "bound_share": bound_share,
         "basis": "step",
         "is_wall": cost_share is not None and cost_share >= limit,
+        "before_ns": 1e9 if cost_share else None,
+        "after_ns": 1e9 * (1 - cost_share) if cost_share else None,
+        "gpu_count": 4,
+        "gpu_hours_per_day": None if cost_share is None else cost_share * 96,
+        "price_per_day": None if cost_share is None else cost_share * 192,
+        "currency": "EUR",
         "is_evident": False,
         "is_open": cost_share is None and (bound_share is None or bound_share >= limit),
         "evidence_view": "what_if",
@@ -165,5 +171,7 @@ def test_the_text_says_how_many_findings_there_are() -> None:
 
 def test_savings_are_left_out_where_they_are_not_known() -> None:
     assert savings(verdict(wall("launch"))) == {}
-    found = judge("run", [wall("launch", 0.25, basis="span")], [], {}, ())
+    told = ("before_ns", "after_ns", "gpu_count", "gpu_hours_per_day", "price_per_day")
+    row = wall("launch", 0.25, basis="span", **dict.fromkeys(told))
+    found = judge("run", [row], [], {}, ())
     assert savings(found) == {"wall": "launch"}

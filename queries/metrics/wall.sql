@@ -9,6 +9,12 @@
 -- cost_share   cost / basis; NULL when unknown.
 -- bound_share  Where the cost is unknown, at most this; NULL when nothing limits it.
 -- basis        What shares are of: step, or span where no steps are known.
+-- before_ns    Mean step as it is; NULL unless the cost of a step is known.
+-- after_ns     The step without it.
+-- gpu_count    GPUs of the job; NULL when nothing tells.
+-- gpu_hours_per_day  GPU-hours that it costs each day that the job runs.
+-- price_per_day  The same in money; NULL without a price in run.toml.
+-- currency     Of the price.
 -- limit_share  Cost from which on it is a wall.
 -- is_wall      Whether it costs that much, or is evident whatever it costs.
 -- is_open      Whether it could: the cost is unknown and not known to be less.
@@ -51,6 +57,14 @@ SELECT
     l.cost_share,
     l.bound_share,
     l.basis,
+    CASE WHEN l.basis = 'step' AND l.cost_share > 0 THEN l.cost_ns / l.cost_share END
+        AS before_ns,
+    CASE WHEN l.basis = 'step' AND l.cost_share > 0
+        THEN l.cost_ns / l.cost_share - l.cost_ns END AS after_ns,
+    s.gpu_count,
+    l.cost_share * s.gpu_count * 24 AS gpu_hours_per_day,
+    l.cost_share * s.gpu_count * 24 * s.price_per_gpu_hour AS price_per_day,
+    s.currency,
     l.limit_share,
     l.is_evident OR coalesce(l.cost_share >= l.limit_share, false) AS is_wall,
     NOT l.is_evident
@@ -63,4 +77,5 @@ SELECT
     c.command AS collect
 FROM limited AS l
 LEFT JOIN collect AS c USING (need)
+LEFT JOIN run_scale AS s ON s.run_id = l.run_id
 ORDER BY l.run_id, l.cost_share DESC NULLS LAST, l.bound_share DESC NULLS LAST, l.wall

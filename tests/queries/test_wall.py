@@ -11,6 +11,7 @@ CANDIDATES = (
 def judged(trace: Trace, wall: str, **row: object) -> tuple[object, ...]:
     for name in CANDIDATES:
         trace.stand_in(f"wall_{name}")
+    trace.given("run_scale", gpu_count=8, price_per_gpu_hour=2.0, currency="EUR")
     trace.given("wall_idle", wall=wall, is_evident=False, **row)
     (found,) = trace.ask("SELECT is_wall, is_open, limit_share, collect FROM wall")
     return found
@@ -41,3 +42,21 @@ def test_what_cannot_cost_much_is_not_open(trace: Trace) -> None:
 
 def test_what_may_cost_much_is(trace: Trace) -> None:
     assert judged(trace, "launch", bound_share=0.1)[:2] == (False, True)
+
+
+SAVED = "SELECT before_ns, after_ns, gpu_count, gpu_hours_per_day, price_per_day FROM wall"
+
+
+def test_what_a_wall_costs_a_day(trace: Trace) -> None:
+    judged(trace, "launch", cost_share=0.25, cost_ns=50.0, basis="step")
+    assert trace.ask(SAVED) == [(200.0, 150.0, 8, 48.0, 96.0)]
+
+
+def test_a_share_of_the_span_shortens_no_step(trace: Trace) -> None:
+    judged(trace, "launch", cost_share=0.25, cost_ns=50.0, basis="span")
+    assert trace.ask(SAVED) == [(None, None, 8, 48.0, 96.0)]
+
+
+def test_what_is_unknown_saves_nothing_that_one_could_say(trace: Trace) -> None:
+    judged(trace, "launch", basis="step")
+    assert trace.ask(SAVED) == [(None, None, 8, None, None)]
