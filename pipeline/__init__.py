@@ -18,12 +18,13 @@ __version__ = "0.1.0"
 
 
 def open_store(
-    path: str | os.PathLike[str], asked: Iterable[str] = ()
+    path: str | os.PathLike[str], asked: Iterable[str] | None = None
 ) -> duckdb.DuckDBPyConnection:
     """A DuckDB connection with every table and view of the store at ``path``.
 
-    ``asked`` are views about to be asked: what they come to more than once is computed here,
-    once. Deep ones (``finding``, ``wall``, ``straggler``, ``what_if``) are slow without.
+    ``asked`` are the tables and views about to be asked: they and what they read are there,
+    nothing else, and what they come to more than once is computed here, once. Deep ones
+    (``finding``, ``wall``, ``straggler``, ``what_if``) are slow without.
 
     Reading only: nothing done through the connection changes the store.
     Raises :class:`pipeline.errors.UserError` when ``path`` is no store.

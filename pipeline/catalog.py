@@ -64,7 +64,8 @@ class Query:
 
     ``values``, ``keys`` and ``samples`` say how runs are compared by it: which columns, with a
     direction of their own if it differs; which columns tell rows of a run apart; which column
-    counts what a row rests on. Where the header leaves them out, see ``run_metrics``.
+    counts what a row rests on; ``where``, which rows have a direction. Where the header leaves
+    them out, see ``run_metrics``.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Query:
     values: str = ""
     keys: str | None = None
     samples: str = ""
+    where: str = ""
 
 
 @cache
@@ -224,7 +226,7 @@ def _query(path: Path, layer: str) -> Query:
     lines = _comment_lines(sql)
     blank = lines.index("") if "" in lines else len(lines)
     head, listing = lines[:blank], lines[blank + 1 :]
-    tags = {"Grain": "", "Better": "", "Value": "", "Key": "", "Samples": "", "Hint": ""}
+    tags = dict.fromkeys(("Grain", "Better", "Value", "Key", "Samples", "Where", "Hint"), "")
     prose: list[str] = []
     current = ""
     for line in head:
@@ -248,6 +250,7 @@ def _query(path: Path, layer: str) -> Query:
         values=tags["Value"].rstrip("."),
         keys=tags["Key"].rstrip(".") or None,
         samples=tags["Samples"].rstrip("."),
+        where=tags["Where"].rstrip("."),
     )
 
 
@@ -277,9 +280,26 @@ def _in_order(found: list[Query]) -> list[Query]:
     return ordered
 
 
-def views_in(sql: str) -> list[str]:
-    """The views that a statement names, as often as it does."""
-    return [word for word in re.findall(r"\w+", sql) if word in queries()]
+def named_in(sql: str) -> list[str]:
+    """The tables, reference tables and views that a statement names, as often as it does."""
+    known = reached(None)
+    return [word for word in re.findall(r"\w+", sql.lower()) if word in known]
+
+
+def reached(names: Iterable[str] | None) -> set[str]:
+    """The tables, reference tables and views named, everything that these read, at whatever
+    depth, and what the macros read. All there are, if ``names`` is None."""
+    if names is None:
+        return {*tables(), *reference(), *queries()}
+    found: set[str] = set()
+    waiting = [*names, *(name for macro in macros() for name in _mentions(macro))]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            query = queries().get(name)
+            waiting += _mentions(query.sql) if query else ()
+    return found
 
 
 def used_repeatedly(names: Iterable[str], at_hand: Collection[str] = ()) -> set[str]:

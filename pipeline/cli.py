@@ -218,7 +218,7 @@ def runs(store_path: Path, format_: str, output: Path | None) -> None:
     Example:
       tracelake runs --store demo/store
     """
-    connection = _open(store_path).connect()
+    connection = _open(store_path).connect(asked=["run_summary"])
     _show(connection, "FROM run_summary", format_, output)
 
 
@@ -307,7 +307,7 @@ def query(
     """
     if view not in {*catalog.queries(), *catalog.tables(), *catalog.reference()}:
         raise _unknown_view(view)
-    connection = _open(store_path).connect(thresholds, runs or None, asked=[view])
+    connection = _open(store_path).connect(thresholds, runs or None, asked=[view, "ingest_issue"])
     _show(connection, f"FROM {view}", format_, output)
     _say_why_empty(connection, view)
 
@@ -358,10 +358,14 @@ def sql(
             raise UserError(str(file), f"cannot be read: {error}", "check the path") from error
     elif statement is None:
         statement = sys.stdin.read()
-    asked = catalog.views_in(statement)
-    connection = _open(store_path).connect(thresholds, runs or None, asked=asked)
+    asked = None if _OF_THE_CATALOG.search(statement) else catalog.named_in(statement)
+    connection = _open(store_path).connect(thresholds, runs or None, asked=asked or None)
     _only_reads(connection, statement)
     _show(connection, statement, format_, output)
+
+
+# Such a statement lists tables and views: all of them must be there.
+_OF_THE_CATALOG = re.compile(r"\b(duckdb_|information_schema|pg_|sqlite_|show\b)", re.IGNORECASE)
 
 
 def _only_reads(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
@@ -388,6 +392,8 @@ def _only_reads(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
         except duckdb.Error as error:
             if "must be at the top level" in str(error):
                 raise _not_allowed("writing in a WITH clause") from error
+            if unknown := re.match(r"Catalog Error: Table with name (\w+) does not", str(error)):
+                raise _unknown_view(unknown[1]) from error
             raise UserError("sql", _first_lines(error), "correct the statement") from error
 
 

@@ -21,7 +21,7 @@ import re
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path, PurePosixPath
@@ -41,6 +41,8 @@ VERSION = 2
 # Staged files are not called Parquet until they are committed: readers that search the whole
 # store for *.parquet would find them.
 _PART = ".part"
+# Files of a table, together, that are read at once.
+_SMALL_BYTES = 1_000_000
 # Of a file or folder, on every file system in common use.
 _LONGEST_NAME = 255
 
@@ -298,12 +300,14 @@ class Store:
         thresholds: Mapping[str, float] | None = None,
         runs: Sequence[str] | None = None,
         database: str = ":memory:",
-        asked: Iterable[str] = (),
+        asked: Iterable[str] | None = None,
+        kept: Iterable[str] = (),
     ) -> duckdb.DuckDBPyConnection:
         """DuckDB with every stored table, reference table and view.
 
-        ``asked`` are the views about to be asked: what they come to more than once is computed
-        here, once, and kept as tables.
+        ``asked`` are the tables and views about to be asked: they and what they read are there,
+        nothing else, which takes a fraction of the time; and what they come to more than once
+        is computed here, once, and kept as tables. The views ``kept`` are asked and kept.
 
         ``thresholds`` override rows of ``threshold``; ``runs`` leaves all other runs out, which
         in a store of many runs is far cheaper than a condition on ``run_id``; of the run that
@@ -311,40 +315,49 @@ class Store:
         unknown threshold or run is a :class:`UserError`.
         """
         folders = self._run_folders(runs)
-        baselines = self._baseline_folders(folders or [])
         connection = self._bare_connection(database)
-        self._add_reference(connection, thresholds or {})
+        kept = set(kept)
+        named = None if asked is None and not kept else [*(asked or ()), *sorted(kept)]
+        wanted = catalog.reached(named)
+        self._add_reference(connection, thresholds or {}, wanted)
+        tables = [table for table in catalog.tables().values() if table.name in wanted]
+        queries = [query for query in catalog.queries().values() if query.name in wanted]
         # To make a view binds all that it comes to, and to bind Parquet is to look for its files,
         # a thousand times over. So each is made beside an empty table of its own, which the
         # next ones are bound to, and takes its name when all are there.
-        for table in catalog.tables().values():
+        for table in tables:
             connection.execute(table.ddl)
-        for query in catalog.queries().values():
+        for query in queries:
             connection.execute(f'CREATE VIEW "new {query.name}" AS {query.sql}')
             connection.execute(f'CREATE TABLE {query.name} AS FROM "new {query.name}" LIMIT 0')
-        for query in catalog.queries().values():
+        for query in queries:
             connection.execute(f"DROP TABLE {query.name}")
             connection.execute(f'ALTER VIEW "new {query.name}" RENAME TO {query.name}')
-        for table in catalog.tables().values():
+        baselines = self._baseline_folders(folders or [])
+        for table in tables:
             connection.execute(f"DROP TABLE {table.name}")
             is_benchmark = table.name.startswith("collective_benchmark")
             more = baselines if folders and is_benchmark else []
             self._create_table(connection, table, folders and [*folders, *more])
-        kept = catalog.used_repeatedly(asked)
-        for query in catalog.queries().values():
+        kept |= catalog.used_repeatedly(named or ())
+        for query in queries:
             if query.name in kept:
                 connection.execute(f"DROP VIEW {query.name}")
                 connection.execute(f"CREATE TABLE {query.name} AS {query.sql}")
         return connection
 
     def _add_reference(
-        self, connection: duckdb.DuckDBPyConnection, thresholds: Mapping[str, float]
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        thresholds: Mapping[str, float],
+        wanted: Collection[str],
     ) -> None:
         for name, file in catalog.reference().items():
-            connection.execute(
-                f"CREATE TABLE {name} AS FROM read_csv({_literal(str(file))}, header = true, "
-                "auto_detect = true, sample_size = -1)"
-            )
+            if name in wanted:
+                connection.execute(
+                    f"CREATE TABLE {name} AS FROM read_csv({_literal(str(file))}, header = true, "
+                    "auto_detect = true, sample_size = -1)"
+                )
         self._override(connection, thresholds)
         for macro in catalog.macros():
             connection.execute(macro)
@@ -352,9 +365,10 @@ class Store:
     def lookups(
         self, views: Iterable[str], thresholds: Mapping[str, float]
     ) -> duckdb.DuckDBPyConnection:
-        """DuckDB with the reference tables and the views over these alone."""
+        """DuckDB with ``views``, which read reference tables alone, and these."""
+        views = list(views)
         connection = self._bare_connection()
-        self._add_reference(connection, thresholds)
+        self._add_reference(connection, thresholds, catalog.reached(views))
         for name in views:
             connection.execute(f"CREATE VIEW {name} AS {catalog.queries()[name].sql}")
         return connection
@@ -421,22 +435,27 @@ class Store:
         table: catalog.Table,
         folders: list[Path] | None = None,
     ) -> None:
-        """A view of the table's Parquet files, or, when there are none, the empty table."""
+        """A view of the table's Parquet files; small ones are read, and without any the table
+        is empty: a view binds its files anew at each mention."""
         import duckdb
 
         columns = ", ".join(column.name for column in table.columns)
         pattern = f"source_id=*/{table.name}-*.parquet"
+        kind = "VIEW"
         if folders is None:
             globs = [f"{_no_glob(self.root)}/run_id=*/{pattern}"]
         else:  # DuckDB refuses a list in which any pattern finds nothing
-            globs = [f"{_no_glob(f)}/{pattern}" for f in folders if any(f.glob(pattern))]
+            found = {folder: list(folder.glob(pattern)) for folder in folders}
+            globs = [f"{_no_glob(folder)}/{pattern}" for folder, files in found.items() if files]
+            if sum(_size(file) for files in found.values() for file in files) <= _SMALL_BYTES:
+                kind = "TABLE"
         if not globs:
             connection.execute(table.ddl)
             return
         files = "[" + ", ".join(_literal(text) for text in globs) + "]"
         try:
             connection.execute(
-                f"CREATE VIEW {table.name} AS SELECT {columns} FROM read_parquet({files}, "
+                f"CREATE {kind} {table.name} AS SELECT {columns} FROM read_parquet({files}, "
                 "hive_partitioning = true, "
                 "hive_types = {'run_id': VARCHAR, 'source_id': VARCHAR})"
             )
@@ -480,6 +499,13 @@ class Staging:
         """Makes everything written visible as what was made of a run, in place of what was made
         before; ``source`` is a word, which no file's identity is."""
         self.store._keep(self.folder / "tables", run_id, source)
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:  # replaced by another process at this moment
+        return 0
 
 
 def _no_glob(path: Path) -> str:

@@ -39,10 +39,10 @@ def test_views_that_read_each_other_are_refused() -> None:
         catalog._in_order([one, other])
 
 
-def test_the_views_that_a_statement_names() -> None:
-    sql = "SELECT * FROM kernel_gap JOIN kernel USING (run_id) JOIN (FROM kernel_gap) JOIN no_view"
-    assert catalog.views_in(sql) == ["kernel_gap", "kernel_gap"]
-    assert catalog.views_in("FROM kernel_gap_summary -- _kernel_gap, kernel_gaps") == [
+def test_what_a_statement_names() -> None:
+    sql = "SELECT * FROM kernel_gap JOIN Kernel USING (run_id) JOIN (FROM KERNEL_GAP) JOIN no_view"
+    assert catalog.named_in(sql) == ["kernel_gap", "kernel", "kernel_gap"]
+    assert catalog.named_in("FROM kernel_gap_summary -- _kernel_gap, kernel_gaps") == [
         "kernel_gap_summary"
     ]
 
@@ -87,6 +87,14 @@ def views(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_what_is_come_to_more_than_once(views: None, asked: list[str], kept: set[str]) -> None:
     assert catalog.used_repeatedly(asked) == kept
+
+
+def test_what_is_asked_brings_what_it_reads(views: None) -> None:
+    always = catalog.reached([])
+    assert always == {"threshold"}  # which the macros read
+    read = {"m_other", "t", "s", "a_table", "x"}
+    assert catalog.reached(["m_other", "unknown"]) == {*always, *read, "unknown"}
+    assert catalog.reached(None) >= {"m_deep", "kernel", "threshold"}
 
 
 def test_comments_and_texts_name_no_view(views: None, monkeypatch: pytest.MonkeyPatch) -> None:

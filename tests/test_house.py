@@ -75,6 +75,7 @@ def test_a_query_reads_only_its_own_layer_and_those_before(query: catalog.Query)
     before = catalog.LAYERS[: catalog.LAYERS.index(query.layer) + 1]
     allowed |= {q.name for q in QUERIES if q.layer in before and q.name != query.name}
     assert tables_read(query.sql) <= allowed
+    assert tables_read(query.sql) <= catalog.reached([query.name])
 
 
 def tables_read(sql: str) -> set[str]:

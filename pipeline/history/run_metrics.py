@@ -4,7 +4,8 @@ A metric view takes part by saying ``Better:`` in its header. ``Value:`` names i
 with a direction of its own where it differs (``Value: step_ns, tokens_per_s higher.``); without
 it those count whose unit fits the direction. ``Key:`` names the columns that tell several numbers
 of a run apart; without it, those of the grain that do not say where or when in the run a row was
-measured. ``Samples:`` names the column that counts what one row rests on.
+measured. ``Samples:`` names the column that counts what one row rests on, ``Where:`` a condition
+on rows that count.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class Metric:
     keys: tuple[str, ...]
     samples: str
     has_steps: bool
-    has_exclusion: bool
+    conditions: tuple[str, ...]
 
     @property
     def unit(self) -> str | None:
@@ -88,6 +89,10 @@ def metrics_of(query: catalog.Query) -> list[Metric]:
     grain = query.grain[query.grain.rindex("(") :] if "(" in query.grain else ""
     named = re.findall(r"\w+", query.keys if query.keys is not None else grain)
     keys = tuple(name for name in named if name in columns and name not in _PLACES)
+    conditions = (
+        *(["exclusion IS NULL"] if "exclusion" in columns else []),
+        *([query.where] if query.where else []),
+    )
     found = []
     for entry in query.values.split(",") if query.values else _fitting(query, columns):
         column, _, better = entry.strip().partition(" ")
@@ -99,7 +104,7 @@ def metrics_of(query: catalog.Query) -> list[Metric]:
                 keys,
                 query.samples,
                 bool(re.search(r"\bstep\b", grain)),
-                "exclusion" in columns,
+                conditions,
             )
         )
     return found
@@ -123,7 +128,7 @@ def _select(metric: Metric, statistic: str) -> str:
     value = f"{metric.column}::DOUBLE"
     number = f"median({value})" if statistic == "median" else f"quantile_cont({value}, 0.95)"
     samples = f"coalesce(sum({metric.samples}), count(*))" if metric.samples else "count(*)"
-    where = f"isfinite({value})" + (" AND exclusion IS NULL" if metric.has_exclusion else "")
+    where = " AND ".join((f"isfinite({value})", *metric.conditions))
     # Of one row there is no 95th percentile beside its value.
     having = " HAVING count(*) > 1" if statistic == "p95" else ""
     return (
@@ -204,9 +209,7 @@ def _fingerprint_of_queries() -> str:
 def _derive(store: Store, runs: Sequence[str], made_from: dict[str, str]) -> None:
     views = [*dict.fromkeys(metric.view for metric in every_metric())]
     asked = [*views, "step_time_part", "run_circumstance"]
-    connection = store.connect(runs=runs, asked=asked)
-    for view in asked:
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE {view} AS FROM main.{view}")
+    connection = store.connect(runs=runs, kept=asked)
     rows: dict[str, dict[str, list[tuple[Any, ...]]]] = {
         run: {table: [] for table in _TABLES} for run in runs
     }

@@ -11,7 +11,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from pipeline import catalog
 from pipeline.errors import UserError
 from pipeline.report import (
     activity,
@@ -92,7 +91,7 @@ def write_report(
     overrides = overrides or {}
     written = []
     for run in dict.fromkeys(runs if runs is not None else store.runs()):
-        connection = store.connect(overrides, [run])
+        connection = store.connect(overrides, [run], kept=views())
         path = output / page_name(run)
         _write(path, page.run_page(run, sections(connection), overrides))
         connection.close()
@@ -101,18 +100,13 @@ def write_report(
     return written
 
 
-def _views() -> list[str]:
+def views() -> list[str]:
+    """What the sections ask. They share views that take seconds: each is to be computed once."""
     return sorted({view for module in SECTIONS for view in module.VIEWS})
 
 
 def sections(connection: duckdb.DuckDBPyConnection) -> list[Section]:
-    """Every section of the run that the connection is opened for."""
-    views = _views()
-    kept = {*views, *catalog.used_repeatedly(views)}
-    # Sections share views that take seconds: each is evaluated once, under its own name, and
-    # after those that it reads.
-    for name in [*(kept - catalog.queries().keys()), *filter(kept.__contains__, catalog.queries())]:
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS FROM main.{name}")
+    """Every section of the run that the connection is opened for, with :func:`views` kept."""
     return [module.section(connection) for module in SECTIONS]
 
 

@@ -20,7 +20,7 @@ _SAID = ("kind", "verdict", "wall", "cost_share", "gpu_count")
 
 def rows(store: Store, output: Path, page_name: Callable[[str], str]) -> list[dict[str, object]]:
     """One row per run, by name. A run without a page has no verdict."""
-    result = store.connect().execute("FROM run_summary")
+    result = store.connect(asked=["run_summary"]).execute("FROM run_summary")
     columns = [name for name, *_ in result.description or ()]
     named = {
         run.run_id: one.name

@@ -8,6 +8,7 @@
 -- Value: bytes_per_s, efficiency_share.
 -- Key: subject_kind, name, conditions.
 -- Samples: subject_count.
+-- Where: verdict <> 'average'.
 --
 -- run_id        Run.
 -- source_id     Source file; NULL for collectives of the job, which are of several.

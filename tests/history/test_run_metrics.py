@@ -36,6 +36,13 @@ def test_the_header_may_say_columns_directions_and_keys() -> None:
     ]
 
 
+def test_rows_without_a_direction_do_not_count() -> None:
+    told = replace(QUERY, where="kind <> 'average'")
+    assert metrics_of(told)[0].conditions == ("kind <> 'average'",)
+    excluding = replace(told, columns=(*QUERY.columns, catalog.Column("exclusion", "")))
+    assert metrics_of(excluding)[0].conditions == ("exclusion IS NULL", "kind <> 'average'")
+
+
 def test_a_view_without_a_direction_is_left_out() -> None:
     assert metrics_of(replace(QUERY, better="")) == []
 

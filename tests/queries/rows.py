@@ -243,7 +243,7 @@ class Trace:
 
     def _keep_deep(self, sql: str) -> None:
         """A view of many views takes DuckDB seconds to plan, unless what it reads is at hand."""
-        views = set(catalog.views_in(sql))
+        views = set(catalog.named_in(sql))
         if not views <= self._kept and len(self._repeated(views)) >= _DEEP:
             self.keep_for(*views)
             self._kept = views

@@ -13,7 +13,7 @@ import pytest
 from pages import RUNS, SAMPLES
 
 from pipeline.ingest import ingest
-from pipeline.report import SECTIONS, page_name, sections, write_report
+from pipeline.report import SECTIONS, page_name, sections, views, write_report
 from pipeline.report.section import Section
 from pipeline.store import Store
 
@@ -37,8 +37,7 @@ EMPTY_WITHOUT_GPU = {
 
 
 def opened(store: Store, run: str) -> duckdb.DuckDBPyConnection:
-    views = sorted({view for module in SECTIONS for view in module.VIEWS})
-    return store.connect(runs=[run], asked=views)
+    return store.connect(runs=[run], kept=views())
 
 
 _MADE: dict[tuple[Path, str], dict[str, Section]] = {}

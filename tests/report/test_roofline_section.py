@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline.ingest import ingest
-from pipeline.report import roofline, sections, utilisation
+from pipeline.report import roofline, sections, utilisation, views
 from pipeline.report.section import Section
 from pipeline.store import Store
 
@@ -22,7 +22,9 @@ def made(folder: Path, *names: str) -> dict[str, Section]:
         (run / name).write_bytes((JOB / name).read_bytes())
     store = Store.create(folder / "store")
     ingest([run], store, jobs=1)
-    return {section.name: section for section in sections(store.connect(runs=["run"]))}
+    return {
+        section.name: section for section in sections(store.connect(runs=["run"], kept=views()))
+    }
 
 
 def drawn(section: Section, chart: str, key: str) -> list[dict[str, Any]]:
