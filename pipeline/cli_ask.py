@@ -147,18 +147,32 @@ def _not_allowed(what: str) -> UserError:
 @click.option(
     "--output", required=True, type=click.Path(path_type=Path, dir_okay=False), help="File to make."
 )
+@click.option(
+    "--keep",
+    "kept",
+    multiple=True,
+    metavar="VIEW",
+    help="Compute this view now and keep its rows; may be repeated.",
+)
 @set_option
-def database(store_path: Path, output: Path, thresholds: dict[str, float]) -> None:
+def database(
+    store_path: Path, output: Path, kept: tuple[str, ...], thresholds: dict[str, float]
+) -> None:
     """Make a DuckDB file with every view over the store, for any DuckDB client.
 
-    The file holds views, not data: it reads the store where it lies.
+    The file holds views, not data: it reads the store where it lies. Views of many views, as
+    finding, wall and what_if are, take any client long to plan: --keep them, and the file holds
+    their rows as they are now, and those of what they rest on.
 
     \b
     Example:
-      tracelake database --store demo/store --output demo/tracelake.duckdb
+      tracelake database --store demo/store --output demo/tracelake.duckdb --keep what_if
     """
     if output.exists():
         raise UserError(str(output), "exists already", "remove it or name another file")
+    for view in kept:
+        if view not in catalog.queries():
+            raise unknown_view(view)
     made_folder(output.parent)
-    open_store(store_path).connect(thresholds, database=str(output)).close()
+    open_store(store_path).connect(thresholds, database=str(output), kept=kept).close()
     click.echo(f"wrote {output}", err=True)

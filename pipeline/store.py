@@ -307,7 +307,7 @@ class Store:
 
         ``asked`` are the tables and views about to be asked: they and what they read are there,
         nothing else, which takes a fraction of the time; and what they come to more than once
-        is computed here, once, and kept as tables. The views ``kept`` are asked and kept.
+        is computed here, once, and kept as tables. The views ``kept`` are asked and kept too.
 
         ``thresholds`` override rows of ``threshold``; ``runs`` leaves all other runs out, which
         in a store of many runs is far cheaper than a condition on ``run_id``; of the run that
@@ -317,8 +317,8 @@ class Store:
         folders = self._run_folders(runs)
         connection = self._bare_connection(database)
         kept = set(kept)
-        named = None if asked is None and not kept else [*(asked or ()), *sorted(kept)]
-        wanted = catalog.reached(named)
+        named = [*(asked or ()), *sorted(kept)]
+        wanted = catalog.reached(None if asked is None else named)
         self._add_reference(connection, thresholds or {}, wanted)
         tables = [table for table in catalog.tables().values() if table.name in wanted]
         queries = [query for query in catalog.queries().values() if query.name in wanted]
@@ -339,7 +339,7 @@ class Store:
             is_benchmark = table.name.startswith("collective_benchmark")
             more = baselines if folders and is_benchmark else []
             self._create_table(connection, table, folders and [*folders, *more])
-        kept |= catalog.used_repeatedly(named or ())
+        kept |= catalog.used_repeatedly(named)
         for query in queries:
             if query.name in kept:
                 connection.execute(f"DROP VIEW {query.name}")

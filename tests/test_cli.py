@@ -15,7 +15,7 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline import __version__
+from pipeline import __version__, catalog
 from pipeline.cli import main
 from pipeline.ingest import ingest
 from pipeline.store import Store
@@ -297,6 +297,20 @@ def test_a_database_opens_in_any_duckdb(ask: Asked, tmp_path: Path) -> None:
     assert connection.execute("SELECT threshold_of('kernel_gap_ns')").fetchone() == (7,)
     connection.close()
     assert "exists already" in fault_of(ask("database", "--output", str(file)))
+
+
+def test_a_database_keeps_the_views_that_are_wanted(ask: Asked, tmp_path: Path) -> None:
+    file = tmp_path / "tracelake.duckdb"
+    assert ask("database", "--output", str(file), "--keep", "collective_wait").exit_code == 0
+    connection = duckdb.connect(str(file), read_only=True)
+    tables = {name for (name,) in connection.execute("SHOW TABLES").fetchall()}
+    assert tables >= {*catalog.queries(), *catalog.tables(), *catalog.reference()}
+    sql = "SELECT table_name FROM duckdb_tables() WHERE table_name = 'collective_wait'"
+    assert connection.execute(sql).fetchall() == [("collective_wait",)]
+    assert connection.execute("SELECT count(*) FROM collective_wait").fetchone() != (0,)
+    connection.close()
+    unknown = ask("database", "--output", str(tmp_path / "b"), "--keep", "colective_wait")
+    assert "did you mean collective_wait" in fault_of(unknown)
 
 
 # -- ingest --------------------------------------------------------------------------------

@@ -209,7 +209,7 @@ def _fingerprint_of_queries() -> str:
 def _derive(store: Store, runs: Sequence[str], made_from: dict[str, str]) -> None:
     views = [*dict.fromkeys(metric.view for metric in every_metric())]
     asked = [*views, "step_time_part", "run_circumstance"]
-    connection = store.connect(runs=runs, kept=asked)
+    connection = store.connect(runs=runs, asked=[], kept=asked)
     rows: dict[str, dict[str, list[tuple[Any, ...]]]] = {
         run: {table: [] for table in _TABLES} for run in runs
     }

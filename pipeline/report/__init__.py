@@ -91,7 +91,7 @@ def write_report(
     overrides = overrides or {}
     written = []
     for run in dict.fromkeys(runs if runs is not None else store.runs()):
-        connection = store.connect(overrides, [run], kept=views())
+        connection = store.connect(overrides, [run], asked=[], kept=views())
         path = output / page_name(run)
         _write(path, page.run_page(run, sections(connection), overrides))
         connection.close()

@@ -37,7 +37,7 @@ EMPTY_WITHOUT_GPU = {
 
 
 def opened(store: Store, run: str) -> duckdb.DuckDBPyConnection:
-    return store.connect(runs=[run], kept=views())
+    return store.connect(runs=[run], asked=[], kept=views())
 
 
 _MADE: dict[tuple[Path, str], dict[str, Section]] = {}

@@ -23,7 +23,8 @@ def made(folder: Path, *names: str) -> dict[str, Section]:
     store = Store.create(folder / "store")
     ingest([run], store, jobs=1)
     return {
-        section.name: section for section in sections(store.connect(runs=["run"], kept=views()))
+        section.name: section
+        for section in sections(store.connect(runs=["run"], asked=[], kept=views()))
     }
 
 
