@@ -3,6 +3,7 @@
 --
 -- run_id          Run.
 -- traced_count    Devices with activity in Nsight Systems captures.
+-- trace_reason    Why there is none; else NULL.
 -- rank_count      Ranks that these name.
 -- world_size      Ranks of the job, as run.toml, log or environment say; NULL if unknown.
 -- step_count      Steps that summaries keep and most devices have; see rank_step.
@@ -18,6 +19,12 @@ WITH traced AS (
     FROM device_time AS t
     JOIN traced_device AS d USING (device_key)
     GROUP BY d.run_id
+),
+captured AS (
+    SELECT run_id, count(*) AS capture_count
+    FROM source_file
+    WHERE format = 'nsys-sqlite' AND status <> 'refused'
+    GROUP BY run_id
 ),
 stepped AS (
     SELECT run_id, count(DISTINCT step) AS step_count FROM rank_step GROUP BY run_id
@@ -49,6 +56,11 @@ told AS (
 SELECT
     r.run_id,
     coalesce(t.traced_count, 0) AS traced_count,
+    CASE
+        WHEN t.traced_count > 0 THEN NULL
+        WHEN n.capture_count > 0 THEN 'Nsight Systems captured no work of a GPU'
+        ELSE 'no Nsight Systems capture'
+    END AS trace_reason,
     coalesce(t.rank_count, 0) AS rank_count,
     f.world_size,
     coalesce(s.step_count, 0) AS step_count,
@@ -58,6 +70,7 @@ SELECT
     coalesce(b.benchmark_count, 0) AS benchmark_count
 FROM (SELECT DISTINCT run_id FROM source_file) AS r
 LEFT JOIN traced AS t USING (run_id)
+LEFT JOIN captured AS n USING (run_id)
 LEFT JOIN told AS f USING (run_id)
 LEFT JOIN stepped AS s USING (run_id)
 LEFT JOIN profiled AS p USING (run_id)

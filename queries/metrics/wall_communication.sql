@@ -22,6 +22,7 @@ asked AS (
     SELECT
         e.run_id,
         e.traced_count,
+        e.trace_reason,
         e.step_count,
         h.saved_ns,
         h.saved_share,
@@ -50,7 +51,7 @@ SELECT
         AS evidence,
     CASE
         WHEN is_none THEN NULL
-        WHEN traced_count = 0 THEN 'no Nsight Systems capture'
+        WHEN traced_count = 0 THEN trace_reason
         WHEN step_count = 0 THEN 'no steps were found'
         ELSE wait_reason
     END AS reason,

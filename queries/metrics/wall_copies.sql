@@ -32,7 +32,7 @@ SELECT
     CASE WHEN e.step_count > 0 THEN 'step' ELSE 'span' END AS basis,
     'memory_copy_summary' AS evidence_view,
     NULL::VARCHAR AS evidence,
-    CASE WHEN e.traced_count = 0 THEN 'no Nsight Systems capture' END AS reason,
+    e.trace_reason AS reason,
     CASE WHEN e.traced_count = 0 THEN 'nsys' END AS need
 FROM run_evidence AS e
 LEFT JOIN of_span AS o USING (run_id)

@@ -52,7 +52,7 @@ SELECT
     'kernel_gap_cause' AS evidence_view,
     'cause IN (SELECT cause FROM cause_wall WHERE wall = ''' || w.wall || ''')'
         AS evidence,
-    CASE WHEN e.traced_count = 0 THEN 'no Nsight Systems capture' ELSE s.reason END
+    CASE WHEN e.traced_count = 0 THEN e.trace_reason ELSE s.reason END
         AS reason,
     CASE WHEN e.traced_count = 0 OR s.reason IS NOT NULL THEN 'nsys' END AS need
 FROM run_evidence AS e

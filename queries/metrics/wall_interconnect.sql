@@ -64,7 +64,7 @@ SELECT
     'collective_efficiency' AS evidence_view,
     CASE WHEN s.subject IS NOT NULL THEN 'cause = ''transfer''' END AS evidence,
     CASE
-        WHEN e.traced_count = 0 THEN 'no Nsight Systems capture'
+        WHEN e.traced_count = 0 THEN e.trace_reason
         WHEN h.saved_share > 0 AND coalesce(j.judged_count, 0) = 0
             THEN 'nothing says how fast the collectives should be'
         WHEN h.saved_share IS NULL THEN 'no steps were found'

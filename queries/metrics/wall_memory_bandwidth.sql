@@ -51,15 +51,15 @@ sampled AS (
     WHERE is_primary
     GROUP BY run_id
 ),
--- Kernels of kinds that move much and compute little, as a share of their time.
+-- Kernels of kinds that move much and compute little, and those of kinds not known.
 classed AS (
     SELECT
         run_id, source_id, process, device_id,
-        coalesce(sum(total_ns) FILTER (
-            class IN ('elementwise', 'normalisation', 'reduction', 'optimizer', 'memory')
-        ), 0) / nullif(sum(total_ns) FILTER (class <> 'communication'), 0)
-            AS streaming_share
+        coalesce(sum(total_ns) FILTER (class NOT IN ('gemm', 'attention')), 0)
+            AS streaming_ns,
+        sum(total_ns) AS total_ns
     FROM top_kernel
+    WHERE class <> 'communication'
     GROUP BY run_id, source_id, process, device_id
 ),
 device AS (
@@ -68,7 +68,10 @@ device AS (
         avg(share_of(t.compute_ns, t.span_ns)) AS compute_share,
         avg(l.freed_share) AS freed_share,
         max(l.unknown_share) AS unknown_share,
-        max(c.streaming_share) AS streaming_share
+        -- Of graphs traced whole no kernel is known.
+        max((coalesce(c.streaming_ns, 0) + coalesce(t.graph_ns, 0))
+            / nullif(coalesce(c.total_ns, 0) + coalesce(t.graph_ns, 0), 0))
+            AS streaming_share
     FROM nccl_time_share AS t
     LEFT JOIN limited AS l USING (run_id, source_id, process, device_id)
     LEFT JOIN classed AS c USING (run_id, source_id, process, device_id)

@@ -40,6 +40,7 @@ asked AS (
     SELECT
         e.run_id,
         e.traced_count,
+        e.trace_reason,
         e.step_count,
         w.saved_ns,
         w.saved_share,
@@ -67,7 +68,7 @@ SELECT
     CASE WHEN l.subject IS NOT NULL THEN 'verdict = ''straggler''' END AS evidence,
     CASE
         WHEN a.is_none THEN NULL
-        WHEN a.traced_count = 0 THEN 'no Nsight Systems capture'
+        WHEN a.traced_count = 0 THEN a.trace_reason
         WHEN a.step_count = 0 THEN 'no steps were found'
         ELSE a.wait_reason
     END AS reason,

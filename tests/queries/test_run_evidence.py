@@ -14,10 +14,22 @@ def test_what_was_collected_is_counted(trace: Trace) -> None:
     trace.sample("sm_clock_hz", 1.0)
     row = trace.only("FROM run_evidence")
     assert (row["traced_count"], row["rank_count"], row["world_size"]) == (2, 2, 4)
+    assert row["trace_reason"] is None
     assert (row["step_count"], row["sampled_count"]) == (2, 1)
     assert (row["profile_count"], row["log_step_count"], row["benchmark_count"]) == (0, 0, 0)
 
 
 def test_a_device_without_work_is_not_traced(trace: Trace) -> None:
     trace.rank(0)
-    assert trace.only("FROM run_evidence")["traced_count"] == 0
+    row = trace.only("FROM run_evidence")
+    assert (row["traced_count"], row["trace_reason"]) == (0, "no Nsight Systems capture")
+
+
+def test_a_capture_without_work_of_a_gpu_is_one(trace: Trace) -> None:
+    trace.file("a", format="nsys-sqlite")
+    trace.file("log", format="megatron", run_id="other")
+    asked = "SELECT run_id, trace_reason FROM run_evidence"
+    assert trace.ask(asked) == [
+        ("other", "no Nsight Systems capture"),
+        ("run", "Nsight Systems captured no work of a GPU"),
+    ]

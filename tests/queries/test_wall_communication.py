@@ -9,7 +9,12 @@ SQL = "SELECT cost_ns, cost_share, bound_share, basis, reason, need FROM wall_co
 def given(trace: Trace, step_count: int = 3, traced_count: int = 4) -> None:
     trace.stand_in("what_if")
     trace.stand_in("nccl_time_share")
-    trace.given("run_evidence", step_count=step_count, traced_count=traced_count)
+    trace.given(
+        "run_evidence",
+        step_count=step_count,
+        traced_count=traced_count,
+        trace_reason=None if traced_count else "nothing captured",
+    )
 
 
 def test_its_cost_is_what_hiding_it_saves(trace: Trace) -> None:
@@ -42,4 +47,4 @@ def test_without_steps_the_span_bounds_it(trace: Trace) -> None:
 
 def test_without_a_capture_nothing_bounds_it(trace: Trace) -> None:
     given(trace, step_count=0, traced_count=0)
-    assert trace.ask(SQL) == [(None, None, None, "span", "no Nsight Systems capture", "nsys")]
+    assert trace.ask(SQL) == [(None, None, None, "span", "nothing captured", "nsys")]

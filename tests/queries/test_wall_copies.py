@@ -8,7 +8,12 @@ SQL = "SELECT cost_ns, cost_share, basis, reason, need FROM wall_copies"
 def given(trace: Trace, step_count: int = 3, traced_count: int = 4) -> None:
     trace.stand_in("what_if")
     trace.stand_in("nccl_time_share")
-    trace.given("run_evidence", step_count=step_count, traced_count=traced_count)
+    trace.given(
+        "run_evidence",
+        step_count=step_count,
+        traced_count=traced_count,
+        trace_reason=None if traced_count else "nothing captured",
+    )
 
 
 def test_their_cost_is_what_their_absence_saves(trace: Trace) -> None:
@@ -25,4 +30,4 @@ def test_without_steps_they_are_a_share_of_the_span(trace: Trace) -> None:
 
 def test_without_a_capture(trace: Trace) -> None:
     given(trace, step_count=0, traced_count=0)
-    assert trace.ask(SQL) == [(None, None, "span", "no Nsight Systems capture", "nsys")]
+    assert trace.ask(SQL) == [(None, None, "span", "nothing captured", "nsys")]

@@ -11,7 +11,12 @@ CAUSE = {"launch": "synchronize", "input": "data_loading"}
 def given(trace: Trace, step_count: int = 3, traced_count: int = 4) -> None:
     for view in ("what_if", "nccl_time_share", "kernel_gap_cause"):
         trace.stand_in(view)
-    trace.given("run_evidence", step_count=step_count, traced_count=traced_count)
+    trace.given(
+        "run_evidence",
+        step_count=step_count,
+        traced_count=traced_count,
+        trace_reason=None if traced_count else "nothing captured",
+    )
 
 
 def cost_of(trace: Trace, wall: str) -> Row:
@@ -55,4 +60,4 @@ def test_a_job_without_such_gaps(trace: Trace, wall: str) -> None:
 @WALLS
 def test_without_a_capture(trace: Trace, wall: str) -> None:
     given(trace, step_count=0, traced_count=0)
-    assert cost_of(trace, wall) == (None, None, None, "span", "no Nsight Systems capture", "nsys")
+    assert cost_of(trace, wall) == (None, None, None, "span", "nothing captured", "nsys")

@@ -58,6 +58,18 @@ def test_without_both_the_kinds_of_kernels_bound_it(trace: Trace) -> None:
     assert trace.ask(SQL) == [(None, None, 0.2, "ncu")]
 
 
+def test_kernels_of_no_known_kind_may_be_bound_by_memory(trace: Trace) -> None:
+    given(trace)
+    trace.given("top_kernel", **WHERE, name="mine", **{"class": "other"}, total_ns=100)
+    assert trace.ask(SQL) == [(None, None, pytest.approx(0.8 * 125 / 200), "ncu")]
+
+
+def test_graphs_traced_whole_may_be_bound_by_memory(trace: Trace) -> None:
+    given(trace)
+    trace.connection.execute("UPDATE temp.nccl_time_share SET graph_ns = 100")
+    assert trace.ask(SQL) == [(None, None, pytest.approx(0.8 * 125 / 200), "ncu")]
+
+
 def test_a_few_profiles_do_not_decide(trace: Trace) -> None:
     given(trace)
     limit(trace, "add", "memory bound", 10)

@@ -9,7 +9,12 @@ SQL = "SELECT subject, cost_share, bound_share, reason, need FROM wall_waiting"
 def given(trace: Trace, step_count: int = 3, traced_count: int = 4) -> None:
     for view in ("what_if", "nccl_time_share", "straggler"):
         trace.stand_in(view)
-    trace.given("run_evidence", step_count=step_count, traced_count=traced_count)
+    trace.given(
+        "run_evidence",
+        step_count=step_count,
+        traced_count=traced_count,
+        trace_reason=None if traced_count else "nothing captured",
+    )
 
 
 def test_the_rank_that_costs_most_is_named(trace: Trace) -> None:
@@ -44,4 +49,4 @@ def test_without_communication_nobody_waits(trace: Trace) -> None:
 
 def test_without_a_capture(trace: Trace) -> None:
     given(trace, step_count=0, traced_count=0)
-    assert trace.ask(SQL) == [(None, None, None, "no Nsight Systems capture", "nsys")]
+    assert trace.ask(SQL) == [(None, None, None, "nothing captured", "nsys")]
