@@ -28,6 +28,8 @@ NAMES = {
     "NVIDIA L40": "L40",
     "NVIDIA L40S": "L40S",
     "NVIDIA L4": "L4",
+    "NVIDIA A2": "A2",
+    "NVIDIA RTX PRO 6000 Blackwell Server Edition": "RTX PRO 6000 Blackwell Server Edition",
 }
 UNKNOWN = [
     "H100", "NVIDIA H100", "NVIDIA Graphics Device", "NVIDIA H100 80GB HBM3 MIG 1g.10gb",
@@ -86,3 +88,45 @@ def test_dense_peaks_and_memory_as_the_data_sheets_say(trace: Trace) -> None:
     for gpu, (tflops, memory, nvlink, tdp_w) in peaks.items():
         expected = (tflops * 1e12, memory * 1e9, nvlink * 1e9, tdp_w)
         assert trace.ask(f"{sql} WHERE gpu = '{gpu}'") == [pytest.approx(expected)]
+
+
+# FLOP of one SM per clock, dense: FP16 on tensor cores, FP32. CUDA's programming guide and the
+# architectures' white papers. Some cards run at half of the former, H20 at a quarter.
+DENSE_OF_AN_SM = {
+    "7.0": (1024, 128), "7.5": (1024, 128), "8.0": (2048, 128), "8.6": (1024, 256),
+    "8.9": (1024, 256), "9.0": (4096, 256), "10.0": (8192, 256), "12.0": (1024, 256),
+}  # fmt: skip
+
+
+def test_peaks_are_dense_and_of_their_type() -> None:
+    with catalog.reference()["gpu"].open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        gpu = row["gpu"]
+        peaks = {name: float(peak) for name, peak in row.items() if "s_per_s" in name and peak}
+        fp16, fp8 = peaks["fp16_tensor_flops_per_s"], peaks.get("fp8_tensor_flops_per_s")
+        if tf32 := peaks.get("tf32_tensor_flops_per_s"):
+            assert fp16 / tf32 == pytest.approx(2, rel=0.03), gpu
+        if int8 := peaks.get("int8_tensor_ops_per_s"):  # GeForce halves what adds up in FP32
+            assert int8 / fp16 == pytest.approx(4 if "GeForce" in gpu else 2, rel=0.03), gpu
+        if fp8 and (fp4 := peaks.get("fp4_tensor_flops_per_s")):
+            ways = 3 if row["compute_capability"] == "10.3" else 4 if "GeForce" in gpu else 2
+            assert fp4 / fp8 == pytest.approx(ways, rel=0.01), gpu
+        if not (row["sm_count"] and row["clock_hz"]):
+            continue
+        clocks = int(row["sm_count"]) * float(row["clock_hz"])
+        tensor, plain = DENSE_OF_AN_SM[row["compute_capability"]]
+        # What is sparse would be twice this. Tensor clocks of H100 and B200 are the lower ones.
+        assert fp16 / clocks / tensor < 1.01, gpu
+        assert fp16 / clocks / tensor > 0.9 or fp16 / clocks / tensor < 0.51, gpu
+        if "H20" not in gpu.split():
+            assert peaks["fp32_flops_per_s"] / clocks / plain == pytest.approx(1, rel=0.01), gpu
+
+
+def test_pcie_is_what_its_lanes_carry_one_way(trace: Trace) -> None:
+    lanes = "SELECT generation, width, bytes_per_s FROM link_speed WHERE link = 'pcie'"
+    payload = {1: (2.5, 8 / 10), 2: (5, 8 / 10), 6: (64, 242 / 256)}
+    for generation, width, bytes_per_s in trace.ask(lanes):
+        transfers, share = payload.get(generation, (2**generation, 128 / 130))
+        expected = transfers * 1e9 * share * width / 8
+        assert bytes_per_s == pytest.approx(expected, rel=1e-3), (generation, width)
