@@ -1,6 +1,7 @@
 -- Memory copies of each device by direction, kind of memory and size: large ones, which
 -- the link limits, against the PCIe link that telemetry tells of, and copies within a
--- device against its memory; small ones, which their latency limits, against nothing.
+-- device against its memory; small ones, which their latency limits, against nothing. A
+-- copy between GPUs takes NVLink or PCIe: both are candidates, unless it has no NVLink.
 -- Grain: one row per (run_id, source_id, subject_id).
 --
 -- run_id        Run.
@@ -26,9 +27,13 @@
 -- reason        Why there is no reference; else NULL.
 WITH sized AS (
     SELECT
-        run_id, source_id, process, device_id, kind, source_memory, destination_memory,
+        * EXCLUDE (kind),
+        -- Peer copies by addresses alone are recorded as copies within a device.
+        CASE
+            WHEN kind = 'DtoD' AND source_device_id <> destination_device_id THEN 'PtoP'
+            ELSE kind
+        END AS kind,
         bytes >= threshold_of('copy_floor_bytes') AS is_large,
-        bytes * CASE WHEN kind = 'DtoD' THEN 2 ELSE 1 END AS bytes,
         end_ns - start_ns AS dur_ns
     FROM memory_copy
 ),
@@ -37,7 +42,7 @@ grouped AS (
         run_id, source_id, process, device_id, kind, source_memory, destination_memory,
         is_large,
         count(*) AS copy_count,
-        sum(bytes)::BIGINT AS bytes,
+        sum(bytes * CASE WHEN kind = 'DtoD' THEN 2 ELSE 1 END)::BIGINT AS bytes,
         sum(dur_ns)::BIGINT AS dur_ns
     FROM sized
     GROUP BY
@@ -47,8 +52,11 @@ grouped AS (
 placed AS (
     SELECT
         g.*, t.host, t.rank, t.gpu_id, t.device_key, r.uuid, r.bus_id, r.gpu,
-        r.memory_bytes_per_s, r.memory_source, r.pcie_generation,
-        g.kind IN ('HtoD', 'DtoH') AS is_host,
+        r.memory_bytes_per_s, r.memory_source, r.pcie_generation, r.nvlink_bytes_per_s,
+        g.kind = 'PtoP' AS is_peer,
+        g.kind IN ('HtoD', 'DtoH')
+            OR (g.kind = 'PtoP' AND r.gpu IS NOT NULL AND r.nvlink_bytes_per_s IS NULL)
+            AS is_pcie,
         share_of(g.bytes * 1e9, g.dur_ns) AS bytes_per_s
     FROM grouped AS g
     JOIN traced_device AS t USING (run_id, source_id, process, device_id)
@@ -78,7 +86,7 @@ named AS (
     FROM placed AS p
     LEFT JOIN linked AS l USING (device_key)
     LEFT JOIN link_speed AS s
-        ON p.is_host
+        ON p.is_pcie
         AND s.link = 'pcie'
         AND s.generation = l.generation
         AND s.width = l.width
@@ -99,14 +107,20 @@ possible AS (
         AND s.width = 16
         AND s.generation BETWEEN 3 AND greatest(5, coalesce(n.pcie_generation, 5))
         AND s.bytes_per_s >= n.bytes_per_s
-    WHERE n.is_host AND n.is_large AND n.link_name IS NULL
+    WHERE (n.is_pcie OR n.is_peer) AND n.is_large AND n.link_name IS NULL
+    UNION ALL
+    SELECT
+        device_key, kind, source_memory, destination_memory, 'NVLink of ' || gpu,
+        nvlink_bytes_per_s, bytes_per_s / nvlink_bytes_per_s, true
+    FROM named
+    WHERE is_peer AND is_large AND nvlink_bytes_per_s >= bytes_per_s
 ),
 candidate AS (
     SELECT
         device_key, kind, source_memory, destination_memory,
         string_agg(
             format('{}: {:.4f} of {:.1f} GB/s', name, share, bytes_per_s / 1e9), '; '
-            ORDER BY bytes_per_s
+            ORDER BY bytes_per_s, name
         ) AS candidates
     FROM possible
     WHERE is_listed
@@ -148,7 +162,7 @@ SELECT
     END AS reference_source,
     c.candidates,
     NULL::DOUBLE AS stated_share,
-    CASE WHEN n.is_host THEN threshold_of('link_low_share') END AS low_share,
+    CASE WHEN n.is_pcie THEN threshold_of('link_low_share') END AS low_share,
     CASE
         WHEN n.copy_count < 3 THEN 'low'
         WHEN n.kind = 'DtoD' OR n.is_capability THEN 'high'
@@ -161,9 +175,15 @@ SELECT
         WHEN n.kind = 'DtoD' AND n.memory_bytes_per_s IS NULL
             THEN 'the memory bandwidth of the device is not known'
         WHEN n.kind = 'DtoD' OR n.link_name IS NOT NULL THEN NULL
-        WHEN n.is_host AND n.bytes_per_s > o.bytes_per_s
+        WHEN n.is_pcie AND n.bytes_per_s > o.bytes_per_s
             THEN 'faster than ' || o.name || ', the most that the GPU itself has'
-        WHEN n.is_host THEN 'PCIe generation and width of the link are not known'
+        WHEN n.is_peer AND n.bytes_per_s > greatest(o.bytes_per_s, n.nvlink_bytes_per_s)
+            THEN 'faster than NVLink and PCIe of ' || n.gpu
+        WHEN n.is_peer AND n.gpu IS NOT NULL AND NOT n.is_pcie
+            THEN 'whether it went by NVLink or PCIe is not known'
+        WHEN n.is_peer AND n.gpu IS NULL
+            THEN 'whether it went by NVLink or PCIe is not known, nor the GPU'
+        WHEN n.is_pcie THEN 'PCIe generation and width of the link are not known'
             || coalesce('; the GPU itself has ' || n.pcie_generation || '.0', '')
         ELSE 'the path of this kind of copy is not known'
     END AS reason

@@ -1,3 +1,4 @@
+import pytest
 from bandwidth_rows import H100
 from rows import Trace
 
@@ -74,11 +75,60 @@ def test_within_a_device_each_byte_is_read_and_written(trace: Trace) -> None:
     )
 
 
-def test_copies_that_took_no_time_or_go_between_gpus_have_no_reference(trace: Trace) -> None:
+def test_copies_that_took_no_time_or_have_no_known_path(trace: Trace) -> None:
     trace.copy(5, 5, bytes=2_000_000, **PINNED)
-    trace.copy(0, 10, bytes=2_000_000, kind="PtoP")
+    trace.copy(0, 10, bytes=2_000_000, kind="HtoA")
     rows = trace.ask("SELECT bytes_per_s, reference_bytes_per_s, reason FROM copy_bandwidth")
     assert rows == [
-        (None, None, "the copies took no time"),
         (2e14, None, "the path of this kind of copy is not known"),
+        (None, None, "the copies took no time"),
     ]
+
+
+def test_between_gpus_it_is_nvlink_or_pcie(trace: Trace) -> None:
+    trace.device(name=H100)
+    trace.copy(0, 1_000_000, bytes=45_000_000, kind="PtoP")  # 45 GB/s
+    row = trace.only("FROM copy_bandwidth")
+    assert (row["reference_bytes_per_s"], row["candidates"]) == (
+        None,
+        "PCIe 5.0 x16: 0.7141 of 63.0 GB/s; NVLink of H100 SXM5 80 GB: 0.1000 of 450.0 GB/s",
+    )
+    assert row["reason"] == "whether it went by NVLink or PCIe is not known"
+
+
+@pytest.mark.parametrize(
+    ("gpu", "speed", "candidates", "reason"),
+    [
+        (H100, 300, ["NVLink of H100 SXM5 80 GB"], "whether it went by NVLink or PCIe"),
+        (H100, 500, [], "faster than NVLink and PCIe of H100 SXM5 80 GB"),
+        ("NVIDIA L40S", 20, ["PCIe 4.0 x16", "PCIe 5.0 x16"], "PCIe generation and width"),
+        ("NVIDIA L40S", 40, ["PCIe 5.0 x16"], "faster than PCIe 4.0 x16"),
+        (None, 20, ["PCIe 4.0 x16", "PCIe 5.0 x16"], "whether it went by NVLink or PCIe is not"),
+    ],
+)
+def test_what_a_copy_between_gpus_can_have_gone_by(
+    trace: Trace, gpu: str | None, speed: int, candidates: list[str], reason: str
+) -> None:
+    trace.device(name=gpu)
+    trace.copy(0, 1_000_000, bytes=speed * 1_000_000, kind="PtoP")
+    row = trace.only("FROM copy_bandwidth")
+    listed = [part.split(":")[0] for part in (row["candidates"] or "").split("; ") if part]
+    assert (row["reference_bytes_per_s"], listed) == (None, candidates)
+    assert row["reason"].startswith(reason)
+
+
+def test_without_nvlink_the_pcie_link_of_telemetry_is_the_path(trace: Trace) -> None:
+    trace.device(name="NVIDIA L40S", uuid=UUID)
+    link(trace, gpu_id=UUID, source_id="smi")
+    trace.copy(0, 1_000_000, bytes=15_754_000, kind="PtoP")
+    row = trace.only("FROM copy_bandwidth")
+    assert (row["reference_bytes_per_s"], row["reason"]) == (31.508e9, None)
+
+
+def test_dtod_between_two_devices_is_no_copy_within_one(trace: Trace) -> None:
+    trace.device(name=H100, memory_bandwidth_bytes_per_s=1_000_000_000_000)
+    more = {"source_device_id": 0, "destination_device_id": 1}
+    trace.copy(0, 1_000_000, bytes=45_000_000, kind="DtoD", **more)
+    row = trace.only("FROM copy_bandwidth")
+    assert (row["name"], row["bytes"]) == ("PtoP unknown to unknown", 45_000_000)
+    assert row["reference_bytes_per_s"] is None
