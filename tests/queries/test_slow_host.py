@@ -52,3 +52,43 @@ def test_only_sizes_that_the_sets_share_are_compared(trace: Trace) -> None:
     benchmark(trace, "x", {1024: 40, 4096: 88}, hosts=["a", "b"])
     benchmark(trace, "y", {1024: 40}, hosts=["c", "d"])
     assert {verdict for *_, verdict in trace.ask(SQL)} == {"healthy"}
+
+
+def paired(trace: Trace, source: str, destination: str, speed: float, **more: object) -> None:
+    row = {"tool": "perftest", "test": "ib_write_bw", "status": "measured", "kind": "bandwidth"}
+    row |= {"size_bytes": 8_388_608, "is_bidirectional": False, "table_number": 0, **more}
+    ends = {"source": source, "destination": destination}
+    trace.insert("link_benchmark", bandwidth_bytes_per_s=speed * 1e9, **{**ends, **row})
+
+
+def test_pairs_of_perftest_are_sets_too(trace: Trace) -> None:
+    for pair, speed in {"ac": 22, "cb": 22, "cd": 22, "ab": 49, "bd": 48}.items():
+        paired(trace, *pair, speed)
+    assert trace.ask(SQL)[2] == ("c", 3, 0, "slow")
+    assert trace.ask("SELECT DISTINCT operation FROM slow_host") == [("ib_write_bw",)]
+
+
+def test_one_bad_direction_makes_a_pair_slow_and_names_the_link(trace: Trace) -> None:
+    for one in "abc":
+        trace.insert("host_address", host=f"node-{one}", address=one)
+        for other in "abc".replace(one, ""):
+            paired(trace, one, other, 22 if one + other == "ab" else 49)
+    verdicts = dict(trace.ask("SELECT host, verdict FROM slow_host"))
+    assert verdicts == {"node-a": "link", "node-b": "link", "node-c": "healthy"}
+
+
+def test_a_pair_slow_on_two_adapters_is_one_set(trace: Trace) -> None:
+    for device in ("mlx5_0", "mlx5_1"):
+        paired(trace, "a", "b", 22, device=device)
+        paired(trace, "a", "c", 49, device=device)
+    verdicts = dict(trace.ask("SELECT host, verdict FROM slow_host"))
+    assert verdicts == {"a": "healthy", "b": "suspect", "c": "healthy"}
+
+
+def test_what_is_no_pair_or_small_or_loaded_otherwise_is_not_compared(trace: Trace) -> None:
+    paired(trace, "a", "b", 49)
+    paired(trace, "a", "a", 10)
+    paired(trace, "a", "c", 5, size_bytes=2)
+    paired(trace, "a", "d", 90, is_bidirectional=True)
+    paired(trace, "a", "e", 20, queue_pair_count=1)
+    assert trace.ask(SQL) == []
