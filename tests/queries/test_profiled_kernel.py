@@ -11,6 +11,8 @@ CLOCK, MAX_CLOCK = "gpc__cycles_elapsed.avg.per_second", "device__attribute_cloc
         # Published reports, and what ncu's rule SOLBottleneck says of them.
         (31.41, 77.06, "memory bound", False),  # silu, A100
         (23.59, 21.68, "latency bound", False),  # cuBLASLt, B200
+        (21.22, 34.28, "latency bound", False),  # dropout, A100
+        (71.66, 35.35, "compute bound", False),  # hotspot, V100
         (36.86, 88.20, "memory bound", True),  # init_data, RTX 3070
         (80.30, 9.45, "compute bound", True),  # fma, RTX 2080 Ti
         # The borders.
