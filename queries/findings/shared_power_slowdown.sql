@@ -7,7 +7,7 @@
 -- severity       fault, wall, warning or info.
 -- wall           Wall that it belongs to; NULL for none.
 -- subject        Power domain, rack or host.
--- detail         How many GPUs, when, and what steps took.
+-- detail         How many GPUs, when, and what steps took, or why that is not known.
 -- value          GPUs slowed down.
 -- threshold      Limit of the value that was passed; NULL without one.
 -- unit           Unit of both.
@@ -16,22 +16,24 @@
 -- evidence_view  View that shows it.
 -- evidence       Condition on its rows; NULL for all of the run.
 SELECT
-    run_id,
+    t.run_id,
     'fault' AS severity,
     'power' AS wall,
-    concat_ws(' ', scope, place) AS subject,
+    concat_ws(' ', t.scope, t.place) AS subject,
     concat(
-        gpu_count, ' of ', place_gpu_count, ' GPUs there: ', limited_by,
-        coalesce('; ' || summary, '')
+        t.gpu_count, ' of ', t.place_gpu_count, ' GPUs there: ', t.limited_by,
+        coalesce('; ' || t.summary, ''),
+        coalesce('; ' || t.cost_reason, '')
     ) AS detail,
-    gpu_count AS value,
+    t.gpu_count AS value,
     NULL::DOUBLE AS threshold,
     'count' AS unit,
-    NULL::DOUBLE AS cost_share,
+    share_of(t.lost_ns, s.observed_ns) AS cost_share,
     'throttle_event' AS evidence_view,
-    'event = ' || event AS evidence
-FROM throttle_event
-WHERE family = 'power'
-    AND reason_names LIKE '%power brake%'
-    AND scope IN ('host', 'power domain', 'rack')
-    AND gpu_count > 1
+    'event = ' || t.event AS evidence
+FROM throttle_event AS t
+LEFT JOIN run_scale AS s USING (run_id)
+WHERE t.family = 'power'
+    AND t.reason_names LIKE '%power brake%'
+    AND t.scope IN ('host', 'power domain', 'rack')
+    AND t.gpu_count > 1

@@ -24,6 +24,8 @@
 -- dur_ns       end - start.
 -- into_run_ns  Start since the first sample on that clock.
 -- clock        utc, local, or the source when times compare within one file only.
+-- aligned_by   What the clock rests on: time of day, or activity of a capture's device;
+--              NULL without a clock.
 -- first_tick   First round, of a source without times.
 -- last_tick    Last round.
 -- min_clock_hz  Lowest SM clock.
@@ -82,6 +84,7 @@ SELECT
     CASE WHEN s.is_timed THEN s.end_ns - s.start_ns END AS dur_ns,
     CASE WHEN s.is_timed THEN s.start_ns - z.first_ns END AS into_run_ns,
     s.clock,
+    s.aligned_by,
     CASE WHEN NOT s.is_timed THEN s.start_ns END AS first_tick,
     CASE WHEN NOT s.is_timed THEN s.end_ns - 1 END AS last_tick,
     s.min_clock_hz,
@@ -104,6 +107,7 @@ SELECT
         WHEN p.clocks IS NULL THEN 'no steps with a time of day'
         WHEN NOT s.is_timed OR s.clock NOT IN ('utc', 'local')
             THEN 'the telemetry has no time of day'
+                || coalesce(', and activity tells none: ' || a.reasons, '')
         WHEN NOT list_contains(p.clocks, s.clock)
             THEN 'steps and telemetry share no clock: '
                 || 'run.toml needs [telemetry] utc_offset'
@@ -115,6 +119,7 @@ SELECT
         CASE WHEN s.is_timed AND s.clock IN ('utc', 'local') THEN concat(
             strftime(make_timestamp_ns(s.start_ns), '%Y-%m-%d %H:%M:%S'),
             CASE s.clock WHEN 'utc' THEN ' UTC' ELSE ' local time' END,
+            CASE s.aligned_by WHEN 'activity' THEN ' by activity' ELSE '' END,
             printf(' for %.0f s', (s.end_ns - s.start_ns) / 1e9)
         ) END,
         printf('steps of %.3f s instead of %.3f s', c.inside_ns / 1e9, c.outside_ns / 1e9)
@@ -127,12 +132,19 @@ JOIN (
 ) AS r USING (run_id)
 LEFT JOIN (
     SELECT
-        run_id, coalesce(clock, 'source ' || source_id) AS clock,
-        min(coalesce(zero_ns, 0) + first_ns) AS first_ns
-    FROM telemetry_gpu
-    WHERE NOT is_profiler
+        g.run_id, coalesce(g.clock, c.clock, 'source ' || g.source_id) AS clock,
+        min(coalesce(g.zero_ns, c.zero_ns, 0) + g.first_ns) AS first_ns
+    FROM telemetry_gpu AS g
+    LEFT JOIN telemetry_clock AS c USING (telemetry_key)
+    WHERE NOT g.is_profiler
     GROUP BY ALL
 ) AS z USING (run_id, clock)
 LEFT JOIN throttle_cost AS c USING (run_id, event)
+LEFT JOIN (
+    SELECT g.run_id, string_agg(DISTINCT a.reason, '; ' ORDER BY a.reason) AS reasons
+    FROM activity_alignment AS a
+    JOIN telemetry_gpu AS g USING (telemetry_key)
+    GROUP BY g.run_id
+) AS a USING (run_id)
 LEFT JOIN stepped AS p USING (run_id)
 ORDER BY s.run_id, s.event

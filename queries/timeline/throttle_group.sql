@@ -6,6 +6,7 @@
 -- family  power, thermal, setting or unexplained.
 -- clock  utc, local, or the source when times compare within one file only.
 -- is_timed  Whether start and end are times; false for rounds.
+-- aligned_by  What the clock rests on: time of day, or activity; NULL without a clock.
 -- limited_by  Reason of most of its windows.
 -- start_ns  Start on the clock, or first round.
 -- end_ns  End on the clock, or the round after the last.
@@ -36,6 +37,7 @@ WITH member AS MATERIALIZED (
 happened AS MATERIALIZED (
     SELECT
         run_id, event, family, clock, is_timed,
+        min(aligned_by) AS aligned_by,
         mode(limited_by ORDER BY limited_by) AS limited_by,
         min(start_ns) AS start_ns,
         max(end_ns) AS end_ns,
@@ -69,6 +71,7 @@ SELECT
     family,
     clock,
     is_timed,
+    aligned_by,
     limited_by,
     start_ns,
     end_ns,

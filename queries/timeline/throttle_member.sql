@@ -14,6 +14,8 @@
 -- start_ns    Start on that clock; of a source without times its first round.
 -- end_ns      End; of a source without times the round after its last.
 -- is_timed    Whether start and end are times; false for rounds.
+-- aligned_by  What the clock rests on: time of day, or activity; NULL where the source's
+--             times compare within it only.
 WITH placed AS (
     SELECT
         w.telemetry_key,
@@ -25,12 +27,17 @@ WITH placed AS (
                 THEN coalesce(g.rack, g.power_domain, g.host, g.source_id)
             ELSE coalesce(g.power_domain, g.rack, g.host, g.source_id)
         END AS place,
-        coalesce(g.clock, 'source ' || g.source_id) AS clock,
-        coalesce(coalesce(g.zero_ns, 0) + w.start_ns, w.first_tick) AS start_ns,
-        coalesce(coalesce(g.zero_ns, 0) + w.end_ns, w.last_tick + 1) AS end_ns,
-        w.start_ns IS NOT NULL AS is_timed
+        coalesce(g.clock, c.clock, 'source ' || g.source_id) AS clock,
+        coalesce(coalesce(g.zero_ns, c.zero_ns, 0) + w.start_ns, w.first_tick)
+            AS start_ns,
+        coalesce(coalesce(g.zero_ns, c.zero_ns, 0) + w.end_ns, w.last_tick + 1)
+            AS end_ns,
+        w.start_ns IS NOT NULL AS is_timed,
+        CASE WHEN g.clock IS NOT NULL THEN 'time of day' ELSE c.aligned_by END
+            AS aligned_by
     FROM held_window AS w
     JOIN telemetry_gpu AS g USING (telemetry_key)
+    LEFT JOIN telemetry_clock AS c USING (telemetry_key)
     WHERE w.is_throttling
 ),
 covered AS (
@@ -66,5 +73,6 @@ SELECT
     clock,
     start_ns,
     end_ns,
-    is_timed
+    is_timed,
+    aligned_by
 FROM begun

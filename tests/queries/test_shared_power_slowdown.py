@@ -25,6 +25,17 @@ def test_what_is_wrong_is_told(trace: Trace) -> None:
     assert found(trace) == [("fault", "power", "power domain pdu 7", 8.0, None)]
 
 
+def test_what_its_steps_lost_of_all_the_time(trace: Trace) -> None:
+    trace.given("run_scale", observed_ns=2_000)
+    assert found(trace, lost_ns=500)[0][-1] == 0.25
+
+
+def test_an_unknown_cost_has_its_reason(trace: Trace) -> None:
+    found(trace, cost_reason="no step ran inside")
+    ((detail,),) = trace.ask("SELECT detail FROM shared_power_slowdown")
+    assert detail == "8 of 8 GPUs there: power brake; no step ran inside"
+
+
 def test_what_is_not_wrong_is_not_told(trace: Trace) -> None:
     assert found(trace, scope="device") == []
 

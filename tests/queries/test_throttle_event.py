@@ -117,3 +117,40 @@ def test_a_summary_says_when_and_how_much(trace: Trace) -> None:
     assert trace.ask("SELECT summary FROM throttle_event") == [
         ("1970-01-02 01:00:00 UTC for 7200 s",)
     ]
+
+
+WORK = [10, 2, 7, 1, 9, 9, 3, 8, 1, 10]  # tenths of a second, second by second
+UUID = "5a3b0001-0000-4c1d-9e8f-10ad00000100"
+
+
+def captured(trace: Trace, work: list[int], *hot: int) -> None:
+    """A capture of one step a second, and telemetry without a clock that begins 20 s before."""
+    trace.file("a", capture_start_utc_ns=1_000 * 10**9)
+    where = {"gpu_id": UUID, "source_id": "t"}
+    rank = trace.rank(0, source_id="a")
+    trace.connection.execute("UPDATE device SET gpu_id = ?, uuid = ?", [UUID, UUID])
+    for second, tenths in enumerate(work):
+        start = second * 10**9
+        trace.step(rank, start, start + 10**9 - 1, f"step {second}")
+        trace.launched(rank, start, start + tenths * 10**8, "gemm")
+    share = [value / 10 for value in [5] * 20 + work + [5] * 30]
+    masks = [0x40 if at in hot else 0 for at in range(len(share))]
+    trace.rounds(sm_active_share=share, clock_event_reasons=masks, **where)
+
+
+def test_telemetry_without_a_clock_meets_the_steps_by_activity(trace: Trace) -> None:
+    captured(trace, WORK, 24, 25)
+    event = trace.only("FROM throttle_event")
+    assert (event["clock"], event["aligned_by"]) == ("utc", "activity")
+    assert (event["start_utc_ns"], event["into_run_ns"]) == (1_004 * 10**9, 24 * 10**9)
+    assert (event["inside_step_count"], event["cost_reason"]) == (2, None)
+    assert event["summary"].startswith("1970-01-01 00:16:44 UTC by activity for 2 s")
+
+
+def test_telemetry_that_fits_nowhere_says_why(trace: Trace) -> None:
+    captured(trace, [5] * 10, 24, 25)
+    event = trace.only("FROM throttle_event")
+    assert (event["aligned_by"], event["lost_ns"]) == (None, None)
+    assert event["cost_reason"].startswith(
+        "the telemetry has no time of day, and activity tells none: "
+    )
