@@ -23,7 +23,7 @@ SELECT
     END AS severity,
     CASE WHEN entity = 'link' OR metric LIKE 'pcie%' OR metric LIKE 'nvlink%'
         THEN 'interconnect' END AS wall,
-    concat_ws(' ', host, 'GPU ' || coalesce(device_id::VARCHAR, gpu_id),
+    concat_ws(' ', gpu_called(host, device_id, gpu_id),
         CASE WHEN entity <> 'gpu' THEN entity || ' ' || entity_id END) AS subject,
     concat_ws('; ', concat_ws(' ', error, code), detail, action) AS detail,
     occurrences AS value,

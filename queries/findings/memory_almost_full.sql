@@ -20,7 +20,7 @@ SELECT
     CASE WHEN peak_share >= threshold_of('memory_full_share') THEN 'wall'
         ELSE 'warning' END AS severity,
     'memory capacity' AS wall,
-    concat_ws(' ', host, 'GPU ' || coalesce(device_id::VARCHAR, gpu_id)) AS subject,
+    gpu_called(host, device_id, gpu_id) AS subject,
     NULL::VARCHAR AS detail,
     peak_share AS value,
     1 - threshold_of('memory_headroom_share') AS threshold,

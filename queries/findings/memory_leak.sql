@@ -19,7 +19,7 @@ SELECT
     run_id,
     'warning' AS severity,
     'memory capacity' AS wall,
-    concat_ws(' ', host, 'GPU ' || coalesce(device_id::VARCHAR, gpu_id)) AS subject,
+    gpu_called(host, device_id, gpu_id) AS subject,
     NULL::VARCHAR AS detail,
     growth_bytes AS value,
     threshold_of('memory_growth_share') * total_bytes AS threshold,

@@ -18,7 +18,7 @@ SELECT
     run_id,
     'warning' AS severity,
     NULL::VARCHAR AS wall,
-    concat_ws(' ', host, 'GPU ' || coalesce(device_id::VARCHAR, gpu_id)) AS subject,
+    gpu_called(host, device_id, gpu_id) AS subject,
     metric AS detail,
     mean_value AS value,
     threshold_of('unused_gpu_share') AS threshold,

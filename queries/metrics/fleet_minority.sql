@@ -45,7 +45,7 @@ WITH own AS (
 named AS (
     SELECT
         o.*, g.gpu_name, g.rack, g.power_domain,
-        concat_ws(' ', o.host, coalesce('GPU ' || o.device_id, o.gpu_id)) AS label
+        gpu_called(o.host, o.device_id, o.gpu_id) AS label
     FROM own AS o
     JOIN telemetry_gpu AS g
         ON g.run_id = o.run_id

@@ -19,11 +19,7 @@ WITH fullest AS (
         run_id,
         max(peak_share) AS peak_share,
         max(peak_used_bytes) AS peak_used_bytes,
-        arg_max(
-            concat_ws(' ', host, 'GPU ' || coalesce(device_id::VARCHAR, gpu_id)),
-            peak_share
-        )
-            AS subject
+        arg_max(gpu_called(host, device_id, gpu_id), peak_share) AS subject
     FROM memory_headroom
     WHERE is_primary
     GROUP BY run_id

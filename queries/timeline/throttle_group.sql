@@ -51,9 +51,7 @@ happened AS MATERIALIZED (
             THEN min(power_domain) END AS power_domain,
         string_agg(DISTINCT host, ', ' ORDER BY host) AS hosts,
         array_to_string(
-            list_sort(list(DISTINCT concat_ws(' ', host, coalesce(
-                'GPU ' || device_id, gpu_id
-            ))))[:16], ', '
+            list_sort(list(DISTINCT gpu_called(host, device_id, gpu_id)))[:16], ', '
         ) AS gpus,
         bit_or(reasons) AS reasons,
         min(min_clock_hz) AS min_clock_hz,

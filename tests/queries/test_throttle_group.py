@@ -33,3 +33,14 @@ def test_several_hosts_have_a_place_in_common(trace: Trace) -> None:
 def test_without_hosts_the_file_is_the_place(trace: Trace) -> None:
     brake(trace, None, 0, 1)
     assert trace.ask(ROWS) == [("source", 2, 0, None, None)]
+
+
+def test_without_a_host_the_uuid_says_which_gpu(trace: Trace) -> None:
+    for number in (1, 2):
+        uuid = f"0000000{number}-0000-0000-0000-000000000000"
+        masks = [0, 128 if number == 2 else 0, 0]
+        where = {"host": None, "source_id": f"{number}.csv", "gpu_id": uuid, "device_id": 5}
+        trace.rounds(clock_event_reasons=masks, **where)
+    assert trace.ask("SELECT gpus FROM throttle_group") == [
+        ("GPU 5 00000002-0000-0000-0000-000000000000",)
+    ]
