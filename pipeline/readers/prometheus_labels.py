@@ -21,6 +21,12 @@ _REASONS = {
     WITHOUT_GPU: "samples that belong to no single GPU (aggregates, switches, hosts), left out",
     WITHOUT_NAME: "samples of expressions, which have no metric's name, left out",
 }
+# What MIG instances of a GPU share: DCGM has it of the GPU alone (entity level GPU in
+# dcgm_fields.cpp 4.6), and dcgm-exporter repeats it for each of them.
+_OF_THE_BOARD = re.compile(
+    r"\w*clock_hz|\w*power(_limit)?_w|energy_j|\w*temperature_celsius|clock_event_\w+"
+    r"|\w+_violation_ns|(max_)?pcie_link_(gen|width)|pcie_replay\w*"
+)
 _NAMES_SHOWN = 8
 
 _LABEL = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*')
@@ -145,7 +151,8 @@ def _metric(name: str, labels: Mapping[str, str]) -> Metric:
 
 def _entity(metric: Metric, labels: Mapping[str, str]) -> tuple[str, str | None]:
     """Which part of the GPU a series is of; a MIG instance's rows must not add to the GPU's."""
-    if instance := labels.get("GPU_I_ID"):
+    instance = labels.get("GPU_I_ID")
+    if instance and not _OF_THE_BOARD.fullmatch(metric.name):
         return "gpu_instance", instance
     if metric.link is not None:
         return "link", str(metric.link)

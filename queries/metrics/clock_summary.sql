@@ -11,7 +11,7 @@
 -- coverage_share  Time that samples stand for / span; NULL where times are not known.
 -- active_share  Part of the sampled time with work; NULL where nothing says it.
 -- median_clock_hz  Median SM clock with work.
--- own_clock_hz  The same without slowdown.
+-- own_clock_hz  The same without slowdown; NULL for a GPU slowed down all along.
 -- peer_clock_hz  Median of GPUs of the same product; NULL when they are too few.
 -- throttled_share  Part of the sampled time with throttling.
 -- power_brake_share  Part by the power brake.

@@ -3,8 +3,8 @@
 -- Grain: one row per telemetry_key.
 --
 -- telemetry_key  See telemetry_gpu.
--- own_clock_hz   Median SM clock under work without a reason for slowdown; where there is
---                no such sample, under work.
+-- own_clock_hz   Median SM clock under work without a reason for slowdown; NULL for a GPU
+--                slowed down all along, which does not show what is ordinary.
 -- peer_clock_hz  Median of the peers' own clocks; NULL with fewer than peer_gpu_count.
 -- peer_count     GPUs of the product in the run with a clock.
 -- power_limit_w  Median power limit in force, as sampled; else the product's.
@@ -12,10 +12,12 @@
 WITH own AS (
     SELECT
         telemetry_key,
+        -- 232: hardware slowdown, both thermal ones, power brake.
         coalesce(
-            -- 232: hardware slowdown, both thermal ones, power brake.
             median(sm_clock_hz) FILTER (is_active AND coalesce(reasons & 232, 0) = 0),
-            median(sm_clock_hz) FILTER (is_active IS NOT FALSE)
+            median(sm_clock_hz) FILTER (
+                is_active IS NOT FALSE AND coalesce(reasons & 232, 0) = 0
+            )
         ) AS own_clock_hz,
         median(power_limit_w) AS power_limit_w
     FROM gpu_round

@@ -12,6 +12,13 @@ def test_a_slowdown_for_most_of_the_time_is_not_ordinary(trace: Trace) -> None:
     assert asked(trace) == [(2e9, None, 1, None, None)]
 
 
+def test_a_slowdown_all_along_shows_no_ordinary_clock(trace: Trace) -> None:
+    trace.rounds(sm_clock_hz=[1e9, 1e9], clock_event_reasons=[64, 64], gpu_util_share=1)
+    assert asked(trace)[0][:3] == (None, None, 0)
+    ((fallen,),) = trace.ask("SELECT fallen_share FROM throttle_group")
+    assert fallen is None  # not 0
+
+
 def test_idle_clocks_do_not_count(trace: Trace) -> None:
     trace.rounds(sm_clock_hz=[2e9, 3e8, 3e8], gpu_util_share=[1, 0, 0])
     assert asked(trace)[0][0] == 2e9

@@ -96,6 +96,16 @@ def test_mig_instances_are_not_the_gpu(tmp_path: Path) -> None:
     assert result.brief("entity", "entity_id") == [("gpu", None), ("gpu_instance", "7")]
 
 
+def test_clocks_of_mig_instances_are_the_gpu_s_and_one(tmp_path: Path) -> None:
+    values = [(START, "1200"), (START + 15, "1980")]
+    several = [series(values, "SM_CLOCK", GPU_I_ID=which) for which in ("7", "8")]
+    result = read_text(prometheus_json, tmp_path, answer(*several))
+    assert result.brief("entity", "entity_id", "value") == [
+        ("gpu", None, 1.2e9),
+        ("gpu", None, 1.98e9),
+    ]
+
+
 def test_aggregates_are_left_out_with_a_reason(tmp_path: Path) -> None:
     nameless = series([(START, "1"), (START + 15, "2")])
     del nameless["metric"]["__name__"]

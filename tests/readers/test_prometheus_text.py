@@ -124,6 +124,19 @@ def test_mig_instances_are_not_the_gpu(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_what_is_the_gpu_s_own_is_not_one_of_each_mig_instance(tmp_path: Path) -> None:
+    parts = [{"GPU_I_ID": which, "GPU_I_PROFILE": "3g.40gb"} for which in ("1", "2")]
+    text = "".join(
+        sample("DEV_POWER_USAGE", "400 1718000000000", **part)
+        + sample("DEV_FB_USED", "10 1718000000000", **part)
+        for part in parts
+    )
+    assert read_text(prometheus_text, tmp_path, text).brief("entity", "entity_id", "metric") == [
+        ("gpu", None, "power_w"),
+        ("gpu_instance", "1", "fb_used_bytes"), ("gpu_instance", "2", "fb_used_bytes"),
+    ]  # fmt: skip
+
+
 def test_links_are_not_the_gpu(tmp_path: Path) -> None:
     text = sample("PROF_NVLINK_L3_TX_BYTES", 5000) + sample("PROF_NVLINK_TX_BYTES", 90000)
     assert read_text(prometheus_text, tmp_path, text).brief("entity", "entity_id", "metric") == [
