@@ -144,9 +144,16 @@ def job_names() -> list[str]:
 
 
 def _table(name: str) -> dict[str, Any]:
-    """A job's TOML, laid over the one it is `same_as`."""
+    """A job's TOML, laid over the one it is `same_as`; of programs, part by part."""
     own = tomllib.loads((JOBS / f"{name}.toml").read_text(encoding="utf-8"))
-    return {**_table(own["same_as"]), **own} if "same_as" in own else own
+    if "same_as" not in own:
+        return own
+    below = _table(own["same_as"])
+    programs = {
+        program: {**below["programs"].get(program, {}), **own["programs"].get(program, {})}
+        for program in {**below["programs"], **own.setdefault("programs", {})}
+    }
+    return {**below, **own, "programs": programs}
 
 
 def _program(text: str) -> list[Operation]:

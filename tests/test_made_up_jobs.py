@@ -45,7 +45,7 @@ def before_the_copy(*late: Operation) -> Change:
     """Lateness in the loading of data, which ends where the batch is copied."""
 
     def change(op: Operation) -> list[Operation]:
-        return [op, *late] if op.verb == "host" and op.words == ("420",) else [op]
+        return [op, *late] if op.verb == "host" and op.words == ("40",) else [op]
 
     return change
 
