@@ -136,9 +136,12 @@ def _of_missing(missing: Sequence[Row]) -> str:
 
 def _unknown(missing: Sequence[Row]) -> list[str]:
     """Each reason once, with the walls that it leaves open."""
+    from pipeline import units
+
     by_reason: dict[str, list[str]] = {}
     for wall in missing:
-        by_reason.setdefault(wall["reason"] or "not known", []).append(wall["wall"])
+        reason = units.prose(wall["reason"] or "not known")
+        by_reason.setdefault(reason, []).append(wall["wall"])
     return [f"{reason} ({', '.join(walls)})" for reason, walls in by_reason.items()]
 
 
@@ -270,7 +273,7 @@ def _walls_table(walls: Sequence[Row], width: int, paint: Paint) -> str:
             cost = "unknown"
             bound = wall["bound_share"]
             limit = f"at most {units.share(bound)}; " if bound is not None else ""
-            note = f"{limit}{wall['reason'] or ''}"
+            note = f"{limit}{units.prose(wall['reason'] or '')}"
         mark = "*" if wall["is_wall"] else "?" if wall["is_open"] else " "
         rows.append((mark, wall["wall"], cost, wall["evidence_view"], note))
     name_width = max((len(row[1]) for row in rows), default=0)
@@ -304,11 +307,11 @@ def _finding_lines(finding: Row, width: int, paint: Paint) -> list[str]:
     if finding["subject"]:
         words.append(f" ({finding['subject']})")
     if finding["value"] is not None:
-        words.append(f": {units.show(finding['unit'], finding['value'])}")
+        words.append(f": {units.quantity(finding['unit'], finding['value'])}")
         if finding["threshold"] is not None:
-            words.append(f", limit {units.show(finding['unit'], finding['threshold'])}")
+            words.append(f", limit {units.quantity(finding['unit'], finding['threshold'])}")
     if finding["detail"]:
-        words.append(f"; {finding['detail']}")
+        words.append(f"; {units.prose(finding['detail'])}")
     head = f"{finding['severity']:<7} {''.join(words)}"
     told = _wrapped(head, width, "  ")
     severity = finding["severity"]

@@ -7,6 +7,7 @@ The unit of a column is the end of its name (``_ns``, ``_bytes``, ``_bytes_per_s
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 Value = object
@@ -68,6 +69,26 @@ def count(number: float) -> str:
     return f"{int(number):,}".replace(",", " ")
 
 
+def power(w: float) -> str:
+    """Watts as text: ``1200`` -> ``1.20 kW``."""
+    return _scaled(w, _DECIMAL, "W")
+
+
+def energy(j: float) -> str:
+    """Joules as text: ``3.6e6`` -> ``3.60 MJ``."""
+    return _scaled(j, _DECIMAL, "J")
+
+
+def temperature(celsius: float) -> str:
+    """Degrees as text: ``88`` -> ``88 C``."""
+    return f"{_three_digits(celsius)} C"
+
+
+def ratio(times: float) -> str:
+    """A factor as text: ``1.3`` -> ``1.30x``."""
+    return f"{_three_digits(times)}x"
+
+
 # Clock times and identifiers: scaling an identifier would make it another one.
 _IDENTIFIERS = frozenset(
     (
@@ -101,7 +122,29 @@ _BY_ENDING = (
     ("_bytes", size),
     ("_share", share),
     ("_hz", frequency),
+    ("_celsius", temperature),
+    ("_w", power),
+    ("_j", energy),
+    ("_ratio", ratio),
 )
+
+# Base units within a sentence that a query has made.
+_SPOKEN = {"ns": time, "bytes": size, "Hz": frequency}
+_SPOKEN_NUMBER = re.compile(r"(?<![\w.,-])(\d+) (ns|bytes|Hz)\b")
+_SENTENCES = frozenset(("conditions", "cost_reason", "detail", "doubt", "reason", "summary"))
+
+
+def prose(text: str) -> str:
+    """A sentence with base units as people read it: ``late by 2500 ns`` -> ``late by 2.50 us``."""
+    return _SPOKEN_NUMBER.sub(lambda found: _SPOKEN[found[2]](int(found[1])), text)
+
+
+def quantity(unit: str, value: Value) -> str:
+    """``value`` of a unit that may be a thing counted: ``4``, ``GPU`` -> ``4 GPUs``."""
+    is_base = any(f"_{unit}".endswith(ending) for ending, _ in _BY_ENDING) or unit == "ns"
+    if is_base or not unit or not isinstance(value, int | float) or math.isnan(value):
+        return show(unit, value)
+    return f"{count(value)} {unit}{'' if value == 1 else 's'}"
 
 
 def show(column: str, value: Value) -> str:
@@ -111,12 +154,13 @@ def show(column: str, value: Value) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if not isinstance(value, int | float):
-        return _printable(str(value))
+        text = _printable(str(value))
+        return prose(text) if column in _SENTENCES else text
     if column in _IDENTIFIERS or not math.isfinite(value):
         return str(value)
     if column.endswith("_utc_ns"):
         return utc(int(value))
-    if column.endswith("_ns"):
+    if column.endswith("_ns") or column == "ns":
         return time(value)
     if "_share_of_" in column:
         return share(value)

@@ -48,12 +48,49 @@ def test_time(ns: float, text: str) -> None:
         ("is_compute", False, "no"),
         ("name", "gemm", "gemm"),
         ("rank", None, "–"),
+        ("mean_power_w", 1_200, "1.20 kW"),
+        ("energy_j", 3.6e6, "3.60 MJ"),
+        ("max_temperature_celsius", 88, "88 C"),
+        ("peak_window_ratio", 1.3, "1.30x"),
+        ("reason", "late by 2500 ns", "late by 2.50 us"),
+        ("name", "late by 2500 ns", "late by 2500 ns"),
         ("dur_ns", None, "–"),
         ("overlap_share", math.nan, "–"),
     ],
 )
 def test_the_end_of_a_columns_name_is_its_unit(column: str, value: object, text: str) -> None:
     assert units.show(column, value) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("255755 ns per step, of all 442486 ns", "256 us per step, of all 442 us"),
+        ("104857600 bytes at 1410000000 Hz", "105 MB at 1.41 GHz"),
+        ("v2 ns, 1.5 ns, x3 bytes, 4 nsys", "v2 ns, 1.5 ns, x3 bytes, 4 nsys"),
+    ],
+)
+def test_base_units_in_a_sentence(text: str, told: str) -> None:
+    assert units.prose(text) == told
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "text"),
+    [
+        ("share", 0.5, "50.0 %"),
+        ("bytes_per_s", 2e9, "2 GB/s"),
+        ("celsius", 88.0, "88 C"),
+        ("ratio", 1.3, "1.30x"),
+        ("ns", 1500, "1.50 us"),
+        ("GPU", 1, "1 GPU"),
+        ("wrong value", 0.0, "0 wrong values"),
+        ("occurrence", 12_000, "12 000 occurrences"),
+        ("GPU", None, "–"),
+        ("", 3, "3"),
+    ],
+)
+def test_a_quantity_says_what_is_counted(unit: str, value: float | None, text: str) -> None:
+    assert units.quantity(unit, value) == text
 
 
 def test_a_table_has_numbers_to_the_right_and_text_to_the_left() -> None:

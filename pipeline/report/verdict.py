@@ -90,7 +90,7 @@ def _wall(wall: Row) -> Wall:
     else:
         cost = "unknown"
         limit = "" if bound is None else f"at most {units.share(bound)}: "
-        note = f"{limit}{wall['reason'] or 'no reason is given'}"
+        note = f"{limit}{units.prose(wall['reason'] or 'no reason is given')}"
     return Wall(
         name=wall["wall"],
         subject=wall["subject"] or "",
@@ -106,13 +106,13 @@ def _finding(finding: Row) -> Finding:
     unit = finding["unit"] or ""
 
     def shown(value: object) -> str:
-        return "" if value is None else units.show(unit, value)
+        return "" if value is None else units.quantity(unit, value)
 
     return Finding(
         severity=finding["severity"],
         statement=finding["statement"].rstrip("."),
         subject=finding["subject"] or "",
-        detail=finding["detail"] or "",
+        detail=units.prose(finding["detail"] or ""),
         value=shown(finding["value"]),
         limit=shown(finding["threshold"]),
         cost="" if finding["cost_share"] is None else units.share(finding["cost_share"]),

@@ -28,7 +28,7 @@ SELECT
     concat_ws('; ', concat_ws(' ', error, code), detail, action) AS detail,
     occurrences AS value,
     NULL::DOUBLE AS threshold,
-    'count' AS unit,
+    'occurrence' AS unit,
     NULL::DOUBLE AS cost_share,
     'hardware_error' AS evidence_view,
     concat(

@@ -8,7 +8,8 @@
 -- wall           Wall that it belongs to; NULL for none.
 -- subject        Rank.
 -- detail         In what it differs from the median rank.
--- value          Time lost to it / time of all steps.
+-- value          Time lost to it / time of all steps; NULL where that is below the
+--                limit.
 -- threshold      Limit of the value that was passed; NULL without one.
 -- unit           Unit of both.
 -- cost_share     Share of the step (of the span where no steps are known) that it costs;
@@ -26,8 +27,11 @@ SELECT
         host
     ) AS subject,
     reason AS detail,
-    lost_share AS value,
-    threshold_of('straggler_lost_share') AS threshold,
+    -- Of two equally late ranks each alone costs nothing; detail says what both cost.
+    CASE WHEN lost_share >= threshold_of('straggler_lost_share') THEN lost_share END
+        AS value,
+    CASE WHEN lost_share >= threshold_of('straggler_lost_share')
+        THEN threshold_of('straggler_lost_share') END AS threshold,
     'share' AS unit,
     lost_share AS cost_share,
     'straggler' AS evidence_view,

@@ -27,7 +27,7 @@ SELECT
     ) AS detail,
     t.gpu_count AS value,
     NULL::DOUBLE AS threshold,
-    'count' AS unit,
+    'GPU' AS unit,
     share_of(t.lost_ns, s.observed_ns) AS cost_share,
     'throttle_event' AS evidence_view,
     'event = ' || t.event AS evidence

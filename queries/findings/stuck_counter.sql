@@ -23,7 +23,7 @@ SELECT
     reason AS detail,
     sum(left_out_count) AS value,
     NULL::DOUBLE AS threshold,
-    'count' AS unit,
+    'sample' AS unit,
     NULL::DOUBLE AS cost_share,
     'gpu_utilisation' AS evidence_view,
     'metric = ''' || metric || ''' AND reason = ''' || replace(reason, '''', '''''')

@@ -23,7 +23,7 @@ SELECT
     NULL::VARCHAR AS detail,
     wrong_count AS value,
     0::DOUBLE AS threshold,
-    'count' AS unit,
+    'wrong value' AS unit,
     NULL::DOUBLE AS cost_share,
     'benchmark_error' AS evidence_view,
     'source_id = ''' || source_id || ''' AND benchmark_id = ' || benchmark_id AS evidence

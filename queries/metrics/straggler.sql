@@ -132,7 +132,7 @@ SELECT
             || CASE WHEN j.late_count > 1 THEN
                 '; one of ' || j.late_count || ' late ranks: without its lateness alone '
                 || 'the job saves ' || j.alone_ns // j.step_count || ' ns per step, '
-                || 'without that of all ' || j.joint_ns // j.step_count
+                || 'without that of all ' || j.joint_ns // j.step_count || ' ns'
                 ELSE '' END
             || CASE WHEN 2 * j.late_count >= j.rank_count
                 THEN '; half of the ranks are late: that the faster half is the ordinary '

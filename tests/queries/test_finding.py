@@ -1,9 +1,11 @@
 """Findings of one kind each in, all of them in order out."""
 
+import re
+
 import pytest
 from rows import Trace
 
-from pipeline import catalog
+from pipeline import catalog, units
 
 KINDS = [
     query
@@ -15,6 +17,12 @@ KINDS = [
 @pytest.mark.parametrize("query", KINDS, ids=lambda query: query.name)
 def test_every_kind_gives_the_same_columns(query: catalog.Query) -> None:
     assert tuple(column.name for column in query.columns) == catalog.FINDING_COLUMNS
+
+
+@pytest.mark.parametrize("query", KINDS, ids=lambda query: query.name)
+def test_a_value_has_a_unit_for_people(query: catalog.Query) -> None:
+    (unit,) = re.findall(r"(?:'([\w ]+)'|NULL::VARCHAR) AS unit", query.sql)
+    assert not unit or units.quantity(unit, 1.0) != units.count(1.0)
 
 
 @pytest.fixture

@@ -28,3 +28,9 @@ def test_a_device_whose_rank_is_unknown(trace: Trace) -> None:
 
 def test_a_rank_that_cannot_be_judged(trace: Trace) -> None:
     assert found(trace, verdict="cannot tell", lost_share=None) == []
+
+
+def test_one_of_two_that_are_equally_late_costs_nothing_alone(trace: Trace) -> None:
+    ((severity, _, _, value, _),) = found(trace, rank=3, lost_share=0.0)
+    assert (severity, value) == ("warning", None)
+    assert trace.ask("SELECT threshold, cost_share FROM late_rank") == [(None, 0.0)]
