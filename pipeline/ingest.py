@@ -201,7 +201,12 @@ def looks_like_trace(head: bytes, name: str, file: Path) -> bool:
     if _is_source_code(name):
         return False
     # A compressed file is not unpacked for this: its beginning must do.
-    return bool(_readers_for(Head(head, name, file if file.name == name else None)))
+    return _has_reader(Head(head, name, file if file.name == name else None))
+
+
+def _has_reader(head: Head) -> bool:
+    """Whether any reader recognises it: looking for all of them takes much longer."""
+    return any(reader.recognise(head) for reader in READERS)
 
 
 def _readers_for(head: Head) -> list[ModuleType]:
@@ -229,7 +234,7 @@ def _fault_of_head(found: Found) -> UserError | None:
     if _is_source_code(found.plain_name) and not found.is_named:
         return UserError(found.shown, _NOT_A_TRACE, _KNOWN_TRACES)
     head = Head(found.head, found.plain_name)
-    if _readers_for(head):
+    if _has_reader(head):
         return None
     beside = [] if found.is_named else _beside(Path(found.shown))
     for reader in READERS:

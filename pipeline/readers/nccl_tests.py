@@ -67,7 +67,10 @@ def recognise(head: Head) -> bool:
         return True
     if any(word in text and sign.search(text) for word, sign in _SIGNS.items()):
         return True
-    has_type = any(f" {name} " in text or f"\t{name}\t" in text for name in WIDTHS)
+    # A name alone is found faster than one between blanks; most texts have no tab at all.
+    blanks = [" ", "\t"] if "\t" in text else [" "]
+    names = [name for name in WIDTHS if name in text]
+    has_type = any(f"{blank}{name}{blank}" in text for name in names for blank in blanks)
     return has_type and any(map(_is_row, text.split("\n")))
 
 

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from pipeline.readers import ncu_rep
 from pipeline.readers.ncu_cells import cells
-from pipeline.readers.ncu_kernels import Kernels, Row
+from pipeline.readers.ncu_kernel_rows import Kernels
+from pipeline.readers.ncu_kernels import Row
 from pipeline.readers.ncu_lines import Story, header_of, tables
 from pipeline.readers.ncu_pages import Metrics
 from pipeline.readers.ncu_session import session_row
@@ -109,7 +110,7 @@ class _Csv:
             facts,
             [Part("kernel_metric", self._batches)],
             [
-                Part("kernel_profile", lambda: row_batches("kernel_profile", self._kernels.rows)),
+                Part("kernel_profile", self._kernels.batches),
                 Part("kernel_rule", lambda: row_batches("kernel_rule", self._metrics.rules)),
                 Part("kernel_metric_summary", lambda: iter(self._summaries)),
                 Part("profiler_session", self._session),
@@ -144,7 +145,7 @@ class _Csv:
         session = session_row(story.session)
         if session:
             self._take_facts(session)
-        has_rows = self._kernels.rows or any(batch.num_rows for batch in self._summaries)
+        has_rows = len(self._kernels) or any(batch.num_rows for batch in self._summaries)
         if not has_rows and not session:
             recording.refusal = self._refusal()
             return

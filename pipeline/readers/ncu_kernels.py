@@ -1,4 +1,4 @@
-"""Profiled kernels: who a row is about, and what is known of each kernel at the end."""
+"""What the identity columns of a row say of its kernel."""
 
 from __future__ import annotations
 
@@ -7,23 +7,15 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from pipeline.readers.ncu_lines import IDENTITY, Header
 
 Row = dict[str, object]
 
-_SEPARATOR = "\x1f"  # separates the cells of a key
 _DIMENSIONS = re.compile(r"\((\d{1,10}), ?(\d{1,10}), ?(\d{1,10})\)")
 _CC = re.compile(r"\d{1,2}\.\d")
 _RANGE = re.compile(r'"([^"]*)"')
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _TIME = re.compile(r"(\d{4})-([A-Z][a-z]{2})-(\d\d) (\d\d):(\d\d):(\d\d)")
-
-# 2022.3 prints another stream in the rows of rules than in those of metrics.
-_NO_KEY = frozenset(("Context", "Stream", "Host Name"))
 
 # Launch metrics that say what the identity columns of old layouts do not.
 LAUNCH_METRICS = {
@@ -130,103 +122,3 @@ def shared(cells: Row, columns: Iterable[str]) -> Row:
         elif name.startswith("Range:"):
             row["nvtx"] = nvtx_path(cell, text.get("Domain", ""))
     return row
-
-
-def _joined(table: pa.Table, columns: list[str]) -> pa.Array:
-    cells = [pc.fill_null(table.column(name), "") for name in columns]
-    return pc.binary_join_element_wise(*cells, _SEPARATOR).combine_chunks()
-
-
-def _first_of_each(encoded: pa.DictionaryArray) -> tuple[np.ndarray, np.ndarray]:
-    """Which of the distinct ones each is, and where each of them comes first."""
-    codes: np.ndarray = encoded.indices.to_numpy()
-    return codes, np.unique(codes, return_index=True)[1]
-
-
-def _text(cells: Row, name: str) -> str:
-    return str(cells.get(name) or "")
-
-
-class Kernels:
-    """The kernels of one file, numbered in order of appearance.
-
-    A kernel on several pages of a report is one. An ID that comes again in another table of the
-    same kind, or twice on a raw page, is another kernel: files of ranks put together.
-    """
-
-    def __init__(self) -> None:
-        self.rows: list[Row] = []
-        self.metric_counts: list[int] = []  # on details pages
-        self._ids: dict[tuple[str, int], int] = {}
-        self._about: dict[str, Row] = {}
-        # Per page: key -> line of the header it was last met under, how often it came anew.
-        self._met: dict[str, dict[str, tuple[int, int]]] = {"details": {}, "raw": {}}
-
-    def ids(self, header: Header, table: pa.Table) -> np.ndarray:
-        """The kernel of each row of ``table``; -1 where a row does not say one."""
-        columns = identity_columns(header)
-        keys = _joined(table, [name for name in columns if name not in _NO_KEY])
-        if header.page == "raw":  # a row is a kernel: launches of one differ in their ID alone
-            others = [name for name in columns if name != "ID"]
-            encoded = _joined(table, others).dictionary_encode()
-            codes, first = _first_of_each(encoded)
-            distinct = table.select(others).take(first).to_pylist()
-            known = [self._fixed(cells, columns) for cells in distinct]
-            printed = table.column("ID").to_pylist()
-            rows = zip(keys.to_pylist(), printed, codes.tolist(), strict=True)
-            ids = [self._id(header, key, number, known[code]) for key, number, code in rows]
-            return np.array(ids, np.int64)
-        encoded = keys.dictionary_encode()
-        codes, first = _first_of_each(encoded)
-        distinct = table.select(list(columns)).take(first).to_pylist()
-        ids = [
-            self._id(header, key, cells.get("ID"), self._fixed(cells, columns))
-            for key, cells in zip(encoded.dictionary.to_pylist(), distinct, strict=True)
-        ]
-        found: np.ndarray = np.array(ids, np.int64)[codes]
-        return found
-
-    def _id(self, header: Header, key: str, printed: str | None, fixed: Row | None) -> int:
-        number = whole(printed)
-        if number is None or fixed is None:
-            return -1
-        met = self._met[header.page]
-        table, times = met.get(key, (header.number, 0))
-        if key in met and (table != header.number or header.page == "raw"):
-            times += 1
-        met[key] = header.number, times
-        kernel = self._ids.setdefault((key, times), len(self.rows))
-        if kernel == len(self.rows):
-            self.rows.append({"kernel_id": kernel, "ncu_id": number, **fixed})
-            self.metric_counts.append(0)
-        return kernel
-
-    def _fixed(self, cells: Row, columns: tuple[str, ...]) -> Row | None:
-        """What launches of one kernel share; None where a row does not say its kernel."""
-        if not cells["Kernel Name"]:
-            return None
-        if "Process ID" in cells and whole(_text(cells, "Process ID"), 1 << 31) is None:
-            return None
-        key = _SEPARATOR.join(_text(cells, name) for name in columns if name != "ID")
-        about = self._about.get(key)
-        if about is None:
-            about = self._about[key] = {
-                "context_id": whole(_text(cells, "Context")),
-                "stream_id": whole(_text(cells, "Stream")),
-                "profiled_local_ns": local_ns(_text(cells, "Kernel Time")),
-                **shared(cells, columns),
-            }
-        return about
-
-    def add_launch(self, kernel: int, metric: str, value: float) -> None:
-        """Takes from a launch metric what the identity columns left open."""
-        column = LAUNCH_METRICS[metric]
-        limit = 1 << (31 if column.startswith(("block_x", "block_y", "block_z", "dev")) else 53)
-        if self.rows[kernel].get(column) is None and value == int(value) and 0 <= value < limit:
-            self.rows[kernel][column] = int(value)
-
-    @property
-    def has_short_last(self) -> bool:
-        """Whether the last kernel of several has fewer metrics than any other."""
-        counts = self.metric_counts
-        return len(counts) > 1 and 0 < counts[-1] < min(counts[:-1])

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from pipeline.readers.text import Skipped, blocks
 
 Page = Literal["details", "raw", "summary"]
@@ -41,6 +43,7 @@ _MESSAGE = re.compile(r"==(PROF|WARNING|ERROR)== (.*)")
 # put them.
 _HEADER_STARTS = (b'"ID","Process ID"', b'"Process ID","Process Name"', b'"Domain","Range:')
 _SESSION = re.compile(rb'"((?:Launch|Session|Device) Attribute|Process Id)","')
+_ROW_DIGITS = 19
 _ROW = re.compile(rb'"(?:\d{0,19}|<[^"]*)","')
 _NEW = re.compile(
     rb'"\d+","\d+"|==(?:PROF|WARNING|ERROR)== |"(?:ID|Process ID|(?:Launch|Session) Attribute)"'
@@ -118,10 +121,34 @@ def tables(path: Path, story: Story, skipped: Skipped) -> Iterator[Rows]:
     """The rows of all tables of a file, block by block; ``story`` gathers everything else."""
     scan = _Scan(story, skipped)
     for first, block in blocks(path):
-        lines = block.split(b"\n")
-        lines.pop()
-        yield from scan.block(first, lines)
+        yield from scan.block(first, block)
     yield from scan.end()
+
+
+def _plain_rows(block: bytes, count: int, width: int) -> np.ndarray:
+    """Which of the lines are whole rows of a quoted table beyond doubt: they begin with a number
+    or an empty cell and leave no quote open."""
+    if not width or b'"Kernel Name"' in block:
+        return np.zeros(count, bool)
+    text = np.frombuffer(block, np.uint8)
+    starts = np.concatenate(([0], np.flatnonzero(text == ord("\n"))[:-1] + 1))
+    is_quote = text == ord('"')
+    is_even = np.ones(count, bool)
+    # As many as whole rows have: should that come from two broken ones, their cells show it.
+    if np.count_nonzero(is_quote) != 2 * width * count:
+        is_even = np.add.reduceat(is_quote.view(np.uint8), starts) % 2 == 0  # wraps at 256
+    # The quote, as many digits as _ROW allows, and what must follow them.
+    where = np.minimum(starts[:, None] + np.arange(_ROW_DIGITS + 4), len(text) - 1)
+    begins = text[where]
+    digits = ((begins[:, 1:] - ord("0")) < 10).argmin(axis=1)
+    after = begins[np.arange(count)[:, None], np.minimum(digits, _ROW_DIGITS)[:, None] + [1, 2, 3]]
+    is_plain: np.ndarray = (
+        is_even
+        & (begins[:, 0] == ord('"'))
+        & (digits <= _ROW_DIGITS)
+        & (after == np.frombuffer(b'","', np.uint8)).all(axis=1)
+    )
+    return is_plain
 
 
 class _Scan:
@@ -135,8 +162,24 @@ class _Scan:
         self._session = ""
         self._is_source = False
 
-    def block(self, first: int, lines: list[bytes]) -> Iterator[Rows]:
-        for number, line in enumerate(lines, first):
+    def block(self, first: int, block: bytes) -> Iterator[Rows]:
+        lines = block.split(b"\n")
+        lines.pop()
+        is_plain = _plain_rows(block, len(lines), self._width)
+        stops = np.flatnonzero(~is_plain)
+        at = 0
+        while at < len(lines):
+            number, line = first + at, lines[at]
+            if is_plain[at] and self._width and not self._open:
+                assert self._rows is not None
+                after = np.searchsorted(stops, at)
+                stop = int(stops[after]) if after < len(stops) else len(lines)
+                self._rows.numbers += range(number, first + stop)
+                self._rows.lines += lines[at:stop]
+                self._story.last_line = first + stop - 1
+                at = stop
+                continue
+            at += 1
             if line:
                 self._story.last_line = number
             if self._open and not self._goes_on(number, line):
@@ -164,6 +207,12 @@ class _Scan:
             self._story.is_cut = True
             self._give_up()
         yield from self._flushed()
+
+    @property
+    def _width(self) -> int:
+        """The cells of a row of the quoted table that is being read; 0 if there is none."""
+        rows = self._rows
+        return len(rows.header.columns) if rows and rows.header.is_quoted else 0
 
     def _is_row(self, line: bytes) -> bool:
         """Whether a line is a row, if perhaps a broken one, and not the application's."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import lru_cache
 
 import numpy as np
@@ -25,6 +26,8 @@ _C_FLOAT = r"^-?[0-9]+\.[0-9]{6}$"
 _THREE_DECIMALS = r"^-?[1-9][0-9]{0,2}\.[0-9]{3}$"
 # As many as decide beyond doubt, few enough to be quick.
 _EVIDENCE = 5_000
+# Whole numbers and powers of ten that a float holds exactly.
+_EXACT, _EXACT_POWERS = 2**53, 22
 # What stands where there is no value; ``nan`` is one that could not be computed.
 NO_VALUE = frozenset(
     ("", "n/a", "no data", "<null>", "nan", "-nan", "inf", "-inf", "(!) nan", "(!) n/a")
@@ -195,11 +198,13 @@ def _has_doubtful(cells: pa.Array) -> bool:
 def may_be_doubtful(block: bytes) -> bool:
     """Whether a cell of a block of CSV may be so: quick, and wrong only with a yes."""
     found = np.frombuffer(block, np.uint8)
-    ends = found[4:]
+    # A cell ends with its quote or, without quotes, with a comma or its line.
+    at = np.flatnonzero(found[:-4] == ord("."))
+    ends = found[at + 4]
     is_end = ends == ord('"')
     if block[:1] != b'"':
         is_end |= (ends == ord(",")) | (ends == ord("\n"))
-    at = np.flatnonzero((found[:-4] == ord(".")) & is_end)
+    at = at[is_end]
     around = found[at[:, None] + np.array([-1, 1, 2, 3])]
     return bool(((around - ord("0")) < 10).all(axis=1).any())
 
@@ -221,6 +226,19 @@ def plain(cells: pa.Array, power: int) -> np.ndarray | None:
     return found if is_sound else None
 
 
+def scaled(values: np.ndarray, power: int) -> np.ndarray:
+    """Numbers as printed times ten to the ``power``, each rounded once, as its text would be.
+
+    Six decimals at most, as ncu prints, are whole numbers of millionths, exactly.
+    """
+    whole, shift = np.rint(values * 1e6), power - 6
+    found: np.ndarray = whole * 10.0**shift if shift >= 0 else whole / 10.0**-shift
+    is_exact = (np.abs(whole) < _EXACT) & (whole / 1e6 == values) & (abs(shift) <= _EXACT_POWERS)
+    for at in np.flatnonzero(~is_exact & np.isfinite(values)).tolist():
+        found[at] = float(Decimal(repr(float(values[at]))).scaleb(power))
+    return found
+
+
 def parse(cells: pa.Array, powers: np.ndarray, style: Style) -> Parsed:
     """Cells of any kind, each times ten to its power; NULL is none."""
     if not style.decimal:
@@ -234,7 +252,7 @@ def parse(cells: pa.Array, powers: np.ndarray, style: Style) -> Parsed:
         style.learn(cells.filter(pc.is_null(normal)).drop_null())
         if style.thousands:
             normal = _normal(cells, style)
-    values = _scaled(normal, powers)
+    values = _with_powers(normal, powers)
     rest = pc.and_(pc.is_valid(cells), pc.is_null(normal))
     where = np.flatnonzero(rest.to_numpy(zero_copy_only=False))
     texts: list[str | None] = [None] * len(cells) if len(where) else []
@@ -267,7 +285,7 @@ def _normal(cells: pa.Array, style: Style) -> pa.Array:
     return pc.if_else(is_c_float, numbers, own)
 
 
-def _scaled(normal: pa.Array, powers: np.ndarray) -> np.ndarray:
+def _with_powers(normal: pa.Array, powers: np.ndarray) -> np.ndarray:
     # The power goes into the text, so that each number is rounded once only.
     if powers.any():
         tails = pa.array(powers).cast(pa.string())

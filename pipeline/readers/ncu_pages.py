@@ -22,7 +22,8 @@ from pipeline.readers.ncu_columns import (
     flags_of,
     kinds_of,
 )
-from pipeline.readers.ncu_kernels import LAUNCH_METRICS, Kernels, Row
+from pipeline.readers.ncu_kernel_rows import Kernels
+from pipeline.readers.ncu_kernels import LAUNCH_METRICS, Row
 from pipeline.readers.ncu_lines import Header
 from pipeline.readers.ncu_numbers import Style, parse
 from pipeline.readers.ncu_raw import RawPage
@@ -68,7 +69,7 @@ class Metrics:
         column = column_of(cells.table.column("Metric Value"))
         parsed = parse(column, powers, self.style)
         Origin(column, kinds, codes, cells.numbers).settle(parsed, self.tally)
-        counts = np.bincount(ids, minlength=len(self.kernels.rows)).tolist()
+        counts = np.bincount(ids, minlength=len(self.kernels)).tolist()
         self.kernels.metric_counts = [
             before + now for before, now in zip(self.kernels.metric_counts, counts, strict=True)
         ]

@@ -18,9 +18,10 @@ from pipeline.readers.ncu_columns import (
     flags_of,
     kind_of,
 )
-from pipeline.readers.ncu_kernels import LAUNCH_METRICS, Kernels, identity_columns
+from pipeline.readers.ncu_kernel_rows import Kernels
+from pipeline.readers.ncu_kernels import LAUNCH_METRICS, identity_columns
 from pipeline.readers.ncu_lines import Header
-from pipeline.readers.ncu_numbers import Style, parse, plain
+from pipeline.readers.ncu_numbers import Style, parse, plain, scaled
 
 # A hundred kernels of hundreds of metrics show how numbers are written, or that nothing tells;
 # then a few of each later block are looked at.
@@ -76,11 +77,7 @@ class RawPage:
         has_looked = self._style.is_c or self._rows_to_learn < _ROWS_TO_LEARN
         if self.needs_units or not self._style.may_be_c or not has_looked:
             return []
-        return [
-            name
-            for name, is_plain, power in zip(self.names, self._is_plain, self._powers, strict=True)
-            if is_plain and not power
-        ]
+        return [name for name, is_plain in zip(self.names, self._is_plain, strict=True) if is_plain]
 
     def rows(self, cells: Cells, ids: np.ndarray) -> Iterator[tuple[Columns, np.ndarray | None]]:
         """The table metric by metric, and which rows to keep: an empty cell is no row."""
@@ -115,7 +112,9 @@ class RawPage:
         if order:
             read = pa.concat_arrays([columns[at] for at in order]).to_numpy(zero_copy_only=False)
             is_finite = np.isfinite(read)
-            values.append(read if is_finite.all() else np.where(is_finite, read, np.nan))
+            if not is_finite.all():
+                read = np.where(is_finite, read, np.nan)
+            values.append(self._scaled(read, order, len(ids)))
             texts.append(pa.nulls(len(read), pa.string()))
             self._tally.valued += len(read)
             chosen = [at for at in chosen if not pa.types.is_floating(columns[at].type)]
@@ -141,6 +140,17 @@ class RawPage:
         if order:
             self._learn_launch(ids, order, joined)
         return self._columns(ids, np.array(order, np.int64), joined, texts), order
+
+    def _scaled(self, read: np.ndarray, order: list[int], count: int) -> np.ndarray:
+        """The values of some columns, one after the other, in base units."""
+        powers = self._powers[order]
+        if not powers.any():
+            return read
+        found = np.array(read.reshape(len(order), count))
+        for power in np.unique(powers[powers != 0]).tolist():
+            own = powers == power
+            found[own] = scaled(found[own].ravel(), power).reshape(-1, count)
+        return found.ravel()
 
     def _quick(
         self, columns: list[pa.Array], chosen: list[int], power: int
@@ -172,7 +182,7 @@ class RawPage:
 
     def _learn_launch(self, ids: np.ndarray, order: list[int], joined: np.ndarray) -> None:
         # The columns of a table are the same for all its kernels.
-        known = dict(self._kernels.rows[int(ids[0])])
+        known = self._kernels.row(int(ids[0]))
         for place, at in enumerate(order):
             metric = self._kinds[at].metric
             if metric in LAUNCH_METRICS and known.get(LAUNCH_METRICS[metric]) is None:

@@ -10,13 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline import catalog
 from pipeline.ingest import ingest
-from pipeline.readers import ncu, ncu_rep
+from pipeline.readers import ncu, ncu_numbers, ncu_rep
 from pipeline.readers.ncu_columns import ODD
 from pipeline.readers.record import NO_HINTS, Head, NotThisFormat, Refused
 from pipeline.store import Store
@@ -877,3 +878,46 @@ def test_a_session_page_that_ends_in_a_cell_has_none_of_it(read: Read) -> None:
         '"Launch Attribute","Value"', '"Profiler Command Line","ncu --set full --clock-control ba'
     ).tables["profiler_session"]
     assert (row["metric_set"], row["clock_control"]) == ("full", None)
+
+
+# -- the quick ways give what the plain ones do --------------------------------------------
+
+
+@given(
+    st.integers(-(10**15), 10**15),
+    st.sampled_from([-9, -6, -3, 3, 6, 9, 12, 18]),
+    st.integers(0, 9),
+)
+def test_a_number_in_automatic_units_is_rounded_once(
+    millionths: int, power: int, more: int
+) -> None:
+    whole, small = f"{millionths / 1e6:.6f}", f"{millionths % 10**9 / 1e6:.6f}{more}"
+    for text in (f"{millionths}", whole, small):
+        assert ncu_numbers.scaled(np.array([float(text)]), power)[0] == float(f"{text}e{power}")
+
+
+def test_kernels_whose_ids_rise_are_found_again_by_another_page(read: Read) -> None:
+    page = raw([DURATION], ["ns"], ["5"], ["6"], ["7"])
+    found = read(*page, DETAILS, metric(SOL, "Duration", "ns", "6", number=1), *page)
+    # The details are of kernel 1; the second raw page is another rank's.
+    assert [row["kernel_id"] for row in found.metrics] == [0, 1, 2, 1, 3, 4, 5]
+    assert [row["ncu_id"] for row in found.kernels] == [0, 1, 2, 0, 1, 2]
+
+
+def test_ids_that_do_not_rise_are_kernels_too(read: Read) -> None:
+    head, units, first, second = raw([DURATION], ["ns"], ["5"], ["6"])
+    found = read(head, units, second, first, second)
+    assert [row["ncu_id"] for row in found.kernels] == [1, 0, 1]
+    assert [row["value"] for row in found.metrics] == [6, 5, 6]
+
+
+def test_broken_rows_among_whole_ones_take_no_other_with_them(read: Read) -> None:
+    head, units, *rows = raw([DURATION, "smsp__warps.sum"], ["ns", ""], *[["5", "8"]] * 6)
+    broken = [rows[1][:-1], rows[3] + '"', rows[4].replace('"8"', '"8","9"')]
+    lines = [rows[0], broken[0], rows[2], broken[1], broken[2], rows[5]]
+    found = read(head, units, *lines)
+    kept = {row["ncu_id"] for row in found.kernels}
+    assert {0, 2, 5} >= kept >= {0, 5}
+    assert all((row["value"] in (5, 8)) for row in found.metrics)
+    told = sum(count or 0 for count in found.issues.values())
+    assert told + len(kept) >= len(lines) - 1
