@@ -106,11 +106,11 @@ def read(path: Path, name: str = "", pieces: int = 1, hints: Hints = NO_HINTS) -
 def _blocks_of_tasks(path: Path) -> Iterator[tuple[str | None, int, bytes, bool]]:
     """The text as blocks of whole lines, each with the host or task that a launcher's prefix
     names, its first line's number, and whether it is the last."""
-    is_prefixed = tasks.are_named(path)
+    named = tasks.Tasks() if tasks.are_named(path) else None
     waiting: tuple[int, bytes] | None = None
     for block in chain(blocks(path), [None]):
         if waiting:
-            found = tasks.apart(waiting[1]) if is_prefixed else {None: waiting[1]}
+            found = named.apart(waiting[1]) if named else {None: waiting[1]}
             for task, text in found.items():
                 yield task, waiting[0], text, block is None
         waiting = block

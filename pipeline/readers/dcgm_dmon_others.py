@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pipeline.readers import dcgm_dmon_lines as dmon
 from pipeline.readers.foreign_lines import Strays, begins_other, is_of_other, is_row_of_other
+from pipeline.readers.launcher_prefix import announced_host
 from pipeline.readers.text import Skipped
 
 _FEWEST_IN_PLACE = 3
@@ -51,7 +52,12 @@ class Others:
         elif begins_other(line, "dcgm_dmon"):
             self._strays.drop()
             self._is_over = True
-        elif dmon.UNITS.match(line) or is_of_other(line) or is_row_of_other(line):
+        elif (
+            dmon.UNITS.match(line)
+            or announced_host(text)
+            or is_of_other(line)
+            or is_row_of_other(line)
+        ):
             return
         elif _looks_like_row(line, layout, self._is_over):
             self.skipped.add("a row that does not say whose it is", number, line)

@@ -144,6 +144,10 @@ class Decoder:
         """Whether line ``at`` is the command, the layout that begins there, and the line after."""
         raw = lines.line(at)
         known = self._headers.get(raw)
+        if known is None and self._stamp_length:
+            # Every stamp makes it another line, of the same header.
+            known = self._headers.get(raw[self._stamp_length :])
+            known = (known[0], self._stamp_length) if known and known[0] else None
         if known is None:
             line = without_escapes(raw.decode("utf-8", "replace"))
             if dmon.is_command(line):
@@ -153,6 +157,8 @@ class Decoder:
             self._is_beside_smi |= known[0] is None and bool(SMI_HEADER.match(line))
             if len(self._headers) < _MOST_HEADERS_KEPT:
                 self._headers[raw] = known
+                if known[0] and length and raw.isascii():
+                    self._headers.setdefault(raw[length:], (known[0], 0))
         if known[0] is not None:
             self._stamp_length = known[1]
         return False, known[0], at + 1
@@ -211,11 +217,12 @@ class Decoder:
         places = np.flatnonzero(rows.entity >= 0)
         events = sorted([*others, *((header - at, "") for header in headers)])
         is_header = set(headers)
-        done = -1
-        for index, line in events:
-            if np.searchsorted(places, index) > np.searchsorted(places, done):
+        done, rows_above = -1, 0
+        rows_before = np.searchsorted(places, [index for index, _ in events]).tolist()
+        for (index, line), count in zip(events, rows_before, strict=True):
+            if count > rows_above:
                 self.others.row()
-            done = index
+            done, rows_above = index, count
             if index + at in is_header:
                 self.others.begin(is_same=True)
             else:
@@ -239,7 +246,7 @@ class Decoder:
             found = dmon.ENTITY.match(text)
             if found and not text[found.end() :].strip(" ") and found.end() < layout.starts[0]:
                 entity[number] = rows.number_of(dmon.entity_of(found))
-            elif not length and dmon.UNITS.match(text):
+            elif dmon.UNITS.fullmatch(text.rstrip()) or (not length and dmon.UNITS.match(text)):
                 entity[number] = -2
         codes = entity[group]
         rest[chosen[codes == -2]] = False

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pipeline.readers.foreign_lines import begins_other, is_of_other
+from pipeline.readers.launcher_prefix import Prefixed, announced_host, without_prefix
 from pipeline.readers.prometheus_labels import NOT_OF_GPUS, GpuLabels, parse_labels
 from pipeline.readers.prometheus_repeats import Repeats
 from pipeline.readers.prometheus_values import Sampled, value_and_time, values_of
@@ -46,6 +48,7 @@ _BARE_SAMPLE = re.compile(
 # A sample whose name or labels are damaged.
 _LIKE_SAMPLE = re.compile(r'\S{1,200}\{\s{0,9}[a-zA-Z_]\w{0,60}\s?="[^\n]*"[^"\n]*$')
 _RULES = " \t`.-=~*_#"  # lines of these alone part paragraphs, or stand for what was left out
+_MOST_TRIED = 200
 _LONGEST = 4096  # characters of a strange line that are looked at
 _DECLARED = re.compile(rb"#[ \t]*(HELP|TYPE)[ \t]+([a-zA-Z_:][a-zA-Z0-9_:]*)")
 # Series are looked up by their text; texts that never return (pods come and go) are dropped.
@@ -57,7 +60,12 @@ _WAY_OUT = "look at the line; lines that a full disk or a kill cut short cannot 
 def recognise(head: Head) -> bool:
     """Whether the text has a sample of dcgm-exporter with a GPU among its labels, be its value
     damaged."""
-    return bool(_SAMPLE_OF_GPU.search(head.text))
+    text = head.text
+    if _SAMPLE_OF_GPU.search(text):
+        return True
+    places = islice(re.finditer("DCGM_", text), _MOST_TRIED)  # behind a launcher's prefix
+    lines = (text[text.rfind("\n", 0, at.start()) + 1 :][:_LONGEST] for at in places)
+    return any(_SAMPLE_OF_GPU.match(without_prefix(line).line) for line in lines)
 
 
 def why_not(head: Head, beside: list[str]) -> Refused | None:
@@ -95,6 +103,8 @@ class _Scrapes:
     repeats: Repeats = field(default_factory=Repeats)
     # By number of the text before a value: series, field, and the scrape it was last met in.
     texts: dict[bytes, int] = field(default_factory=dict)
+    texts_of: dict[str, dict[bytes, int]] = field(default_factory=dict)  # by the host pssh says
+    announced: str | None = None
     series_of: list[int] = field(default_factory=list)
     field_of: list[int] = field(default_factory=list)
     host_of: list[int] = field(default_factory=list)
@@ -144,6 +154,7 @@ class _Scrapes:
             if text is None:
                 self.is_paused &= not places or places[-1] < paused_at
                 text = self._new_text(number + at, line, cut)
+                known = self.texts
                 if self.scrape != scrape:
                     scrape = self.scrape
                     scrapes.append((len(texts), scrape))
@@ -175,14 +186,20 @@ class _Scrapes:
             self._read_other(number, line)
             return _NO_SAMPLE
         found = _SERIES.fullmatch(line[:cut].decode("utf-8", "replace").strip())
+        said = self.announced
+        if not found:
+            bare = without_prefix(line[:cut].decode("utf-8", "replace"))
+            found, said = _SERIES.fullmatch(bare.line.strip()), _host_of(bare)
         labels = parse_labels(found[2]) if found else None
         if not found or labels is None or value_and_time(line[cut:]) is None:
             self._read_strange(number, line)
             return _NO_SAMPLE
         if len(self.texts) >= _MOST_TEXTS:
             self.texts.clear()
-        own, its_field = self.labels.number(found[1], labels)
         host = labels.get("Hostname") or labels.get("hostname")
+        if not host and said:
+            host = labels["Hostname"] = said
+        own, its_field = self.labels.number(found[1], labels)
         self.texts[line[:cut]] = len(self.series_of)
         self.series_of.append(own)
         self.field_of.append(its_field)
@@ -192,16 +209,24 @@ class _Scrapes:
 
     def _read_other(self, number: int, line: bytes) -> None:
         """A line without labels: a declaration may begin a scrape, other tools' samples count."""
-        declared = _DECLARED.match(line)
+        text = line[:_LONGEST].decode("utf-8", "replace")
+        if host := announced_host(text):
+            self.announced, self.is_paused = host, True
+            self.texts = self.texts_of.setdefault(host, {})
+            return
+        declared, who = _DECLARED.match(line), ""
+        if not declared and line[:1] != b"#" and b"#" in line[:_LONGEST]:
+            bare = without_prefix(text)
+            declared, who = _DECLARED.match(bare.line.encode()), str(bare.who)
         if declared:
             self.is_paused = False
-            what = b" ".join(declared.groups())
+            what = b" ".join((*declared.groups(), who.encode()))
             if self.declared.get(what) == self.scrape:
                 self.scrape += 1
             self.declared[what] = self.scrape
         elif _BARE_SAMPLE.fullmatch(line):
             self.labels.left_out[NOT_OF_GPUS] += 1
-        elif not line.strip() or begins_other(line[:_LONGEST].decode("utf-8", "replace"), _OWN):
+        elif not line.strip() or begins_other(text, _OWN):
             self.is_paused = True
         elif not line.startswith(b"#"):
             self._read_strange(number, line)
@@ -292,6 +317,11 @@ class _Scrapes:
             way_out = _WAY_OUT if self.skipped.count else "check what dcgm-exporter was asked for"
             nothing = "no sample of a GPU in it can be used"
             self.recording.refusal = self.skipped.refusal(nothing, way_out)
+
+
+def _host_of(bare: Prefixed) -> str | None:
+    # Tasks have the same indices of GPUs: nothing else says that they are of other hosts.
+    return bare.host or (None if bare.task is None else f"task{bare.task}")
 
 
 def _is_of_gpus(line: bytes) -> bool:

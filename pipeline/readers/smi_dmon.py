@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.readers import telemetry
 from pipeline.readers.foreign_lines import begins_other, is_of_other, is_row_of_other
 from pipeline.readers.gpu_series import SampleBuffer, Series, SeriesTable
-from pipeline.readers.launcher_prefix import Prefixed, without_prefix
+from pipeline.readers.launcher_prefix import Prefixed, announced_host, without_prefix
 from pipeline.readers.record import Facts, Head, Hints, Issue, Part, Recording
 from pipeline.readers.smi_dmon_table import HEADER, NO_METRICS, UNITS, Table, cells_of, columns_of
 from pipeline.readers.smi_units import in_unit
@@ -71,6 +71,7 @@ class _Log:
     tables: dict[tuple[object, ...], Table] = field(default_factory=dict)
     numbers: dict[tuple[str | None, int, Metric], tuple[int, int]] = field(default_factory=dict)
     unknown: Counter[str] = field(default_factory=Counter)
+    announced: str | None = None  # the host whose lines pssh says these are
     absent: int = 0
     zero: list[int] = field(default_factory=list)  # the first time of day
 
@@ -85,7 +86,10 @@ class _Log:
 
     def _table_of(self, line: str) -> tuple[Table | None, str]:
         """The table that a line may belong to, and the line without its launcher's prefix."""
+        self.announced = announced_host(line) or self.announced
         bare = without_prefix(line)
+        if bare.who == Prefixed("").who:
+            bare = replace(bare, host=self.announced)
         columns = columns_of(bare.line) if HEADER.fullmatch(bare.line) else []
         if columns:
             table = self.tables.setdefault(bare.who, Table(self._host(bare)))
@@ -124,7 +128,7 @@ class _Log:
         elif begins_other(line, _OWN) or HEADER.fullmatch(line):  # the latter is pmon's
             table.strays.drop()
             table.is_over = True
-        elif is_of_other(line):
+        elif announced_host(line) or is_of_other(line):
             return
         elif table.looks_like_row(line):
             self.skipped.add(table.why_no_row(line), number, line)

@@ -196,7 +196,13 @@ def test_rows_of_switches_alone_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("prefixes", "hosts"),
-    [(("0: ", "1: "), ("task0", "task1")), (("node-1: ", "node-2: "), ("node-1", "node-2"))],
+    [
+        (("0: ", "1: "), ("task0", "task1")),
+        (("node-1: ", "node-2: "), ("node-1", "node-2")),
+        (("alpha: ", "beta: "), ("alpha", "beta")),
+        (("[pod/job-0/main] ", "[pod/job-1/main] "), ("job-0", "job-1")),
+        (("worker-0  | ", "worker-1  | "), ("worker-0", "worker-1")),
+    ],
 )
 def test_tasks_of_a_launcher_are_hosts_of_their_own(
     tmp_path: Path, prefixes: tuple[str, str], hosts: tuple[str, str]
@@ -207,6 +213,44 @@ def test_tasks_of_a_launcher_are_hosts_of_their_own(
     rows, recording = read(tmp_path, text)
     power = [(r["host"], r["gpu_id"], r["tick"], r["value"]) for r in rows if r["value"] >= 5]
     assert power == [(host, "gpu:0", tick, 5.0 + tick) for host in hosts for tick in (0, 1)]
+    assert problems(recording) == []
+
+
+def test_pssh_says_whose_lines_follow(tmp_path: Path) -> None:
+    text = "".join(
+        f"[{number}] 10:11:1{number} [SUCCESS] node{number}\n{HEADER}{ROW.format(0, '5.000', 1, 2)}"
+        for number in (1, 2)
+    )
+    rows, recording = read(tmp_path, text)
+    assert [(r["host"], r["tick"]) for r in rows if r["value"] == 5] == [("node1", 0), ("node2", 0)]
+    assert problems(recording) == []
+
+
+def test_times_between_a_launchers_prefix_and_the_row_are_the_clock(tmp_path: Path) -> None:
+    lines = (HEADER + ROW.format(0, "5.000", 1, 2) + ROW.format(0, "6.000", 1, 2)).splitlines()
+    text = "".join(f"[pod/a-0/m] 2026-01-02T03:04:0{at}Z {line}\n" for at, line in enumerate(lines))
+    rows, _ = read(tmp_path, text)
+    assert [(r["host"], r["ts_ns"]) for r in rows if r["value"] >= 5] == [
+        ("a-0", 0),
+        ("a-0", 10**9),
+    ]
+
+
+@pytest.mark.parametrize("stamp", ["2026-01-02 03:{:02}:00 ", ""])
+def test_a_header_above_every_few_rows_changes_nothing(tmp_path: Path, stamp: str) -> None:
+    pairs = [ROW.format(0, f"{n}.000", 1, 2) + ROW.format(1, "1.000", 1, 2) for n in range(60)]
+
+    def log(headers: int) -> str:
+        above = [HEADER if number < headers else "" for number in range(60)]
+        return "".join(
+            f"{stamp.format(number)}{line}\n"
+            for number in range(60)
+            for line in (above[number] + pairs[number]).splitlines()
+        )
+
+    often, once = log(60), log(1)
+    rows, recording = read(tmp_path, often)
+    assert rows == read(tmp_path, once)[0] and len(rows) == 360
     assert problems(recording) == []
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.readers.launcher_prefix import Prefixed, without_prefix
+from pipeline.readers.launcher_prefix import Prefixed, announced_host, without_prefix
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,17 @@ from pipeline.readers.launcher_prefix import Prefixed, without_prefix
             "2025-01-02T03:04:05+01:00 stdout F 0: text",
             Prefixed("text", task=0, time="2025-01-02T03:04:05+01:00"),
         ),
+        ("[pod/job-0/main] text", Prefixed("text", host="job-0")),
+        (
+            "[pod/job-0/main] 2025-01-02T03:04:05Z text",
+            Prefixed("text", host="job-0", time="2025-01-02T03:04:05Z"),
+        ),
+        ("alpha: GPU 0  12", Prefixed("GPU 0  12", host="alpha")),
+        ("worker-0  | # HELP a b", Prefixed("# HELP a b", host="worker-0")),
         # The line's own text.
+        ("alpha: text", Prefixed("alpha: text")),
+        ("ERROR: # text", Prefixed("ERROR: # text")),
+        ("[1] 10:11:12 [SUCCESS] node1", Prefixed("[1] 10:11:12 [SUCCESS] node1")),
         ("7: 8: text", Prefixed("8: text", task=7)),
         ("WARNING: text", Prefixed("WARNING: text")),
         ("http://host1: text", Prefixed("http://host1: text")),
@@ -42,3 +52,9 @@ def test_prefixes(line: str, expected: Prefixed) -> None:
 def test_one_process_is_told_from_another() -> None:
     assert without_prefix("1: a").who == without_prefix("[1,1]<stderr>:b").who
     assert without_prefix("1: a").who != without_prefix("2: a").who
+
+
+def test_pssh_announces_a_host() -> None:
+    assert announced_host("[2] 10:11:12 [SUCCESS] node-1") == "node-1"
+    assert announced_host("[2] 10:11:12 [FAILURE] n2 Exited with error code 1") == "n2"
+    assert announced_host("[2] GPU 0") is None

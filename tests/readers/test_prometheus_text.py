@@ -59,6 +59,27 @@ def test_scrapes_one_after_the_other_are_rounds(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("prefix", ["node-1: ", "[pod/node-1/main] ", "node-1  | "])
+def test_samples_behind_a_launchers_prefix(tmp_path: Path, prefix: str) -> None:
+    scrape = '# HELP DCGM_FI_DEV_GPU_UTIL x\nDCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-0f"} 10\n'
+    text = "".join(f"{prefix}{line}\n" for line in (scrape * 2).splitlines())
+    assert prometheus_text.recognise(Head(text.encode()))
+    result = read_text(prometheus_text, tmp_path, text)
+    assert result.brief("host", "gpu_id", "tick", "value") == [
+        ("node-1", "0f", 0, 0.1), ("node-1", "0f", 1, 0.1),
+    ]  # fmt: skip
+    assert result.problems == []
+
+
+def test_pssh_says_whose_samples_follow(tmp_path: Path) -> None:
+    text = "".join(
+        f'[{at}] 10:11:12 [SUCCESS] n{at}\nDCGM_FI_DEV_GPU_UTIL{{gpu="0"}} 1{at}\n' for at in (1, 2)
+    )
+    result = read_text(prometheus_text, tmp_path, text)
+    assert result.brief("host", "tick", "value") == [("n1", 0, 0.11), ("n2", 0, 0.12)]
+    assert result.problems == []
+
+
 def test_a_gpu_may_be_missing_from_a_scrape(tmp_path: Path) -> None:
     declared = "# HELP DCGM_FI_DEV_GPU_UTIL GPU utilization (in %).\n"
     both = declared + sample(UTIL, 10) + sample(UTIL, 11, gpu=1)

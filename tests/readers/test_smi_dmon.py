@@ -43,6 +43,16 @@ def test_rows_become_samples_in_base_units_without_a_clock(tmp_path: Path) -> No
     assert result.problems == [] and result.devices == []
 
 
+def test_pssh_says_whose_rows_follow(tmp_path: Path) -> None:
+    text = "".join(f"[{at}] 10:11:12 [SUCCESS] n{at}\n{PLAIN}" for at in (1, 2))
+    result = read_text(smi_dmon, tmp_path, text)
+    power = [row for row in result.samples if row["metric"] == "power_w"]
+    assert [(row["host"], row["tick"]) for row in power] == [
+        (host, tick) for host in ("n1", "n2") for tick in (0, 0, 1, 1)
+    ]
+    assert result.problems == []
+
+
 def test_a_dash_is_no_value(tmp_path: Path) -> None:
     result = read_text(smi_dmon, tmp_path, PLAIN)
     assert result.series("memory_temperature_celsius") == [("gpu:1", 0, 52), ("gpu:1", 1, 53)]
