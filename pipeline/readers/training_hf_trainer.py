@@ -57,6 +57,8 @@ class HfTrainer:
                 raise Unreadable("a step that breaks off")
             return
         if "epoch" not in pairs:
+            if _LOOKS.match(text, found.start()):
+                raise Unreadable("a step without its epoch")
             return
         step, last = _step(pairs, line)
         entry = Entry("hf_trainer", line, step, str(sorted(pairs.items())), {}, last_step=last)
@@ -72,7 +74,7 @@ class HfTrainer:
             entry.kind = "validation"
             entry.values = loss(pairs["eval_loss"])
         else:
-            return
+            raise Unreadable("an evaluation without its loss")
         yield entry
 
 

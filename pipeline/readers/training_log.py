@@ -83,7 +83,7 @@ def recognise(head: Head) -> bool:
                 continue
             except Unreadable:
                 return True  # broken, but a step of this format: read says where
-    return False
+    return any(sources.rest())
 
 
 def read(path: Path, name: str, pieces: int, hints: Hints) -> Recording:
@@ -103,6 +103,11 @@ class _Sources:
         self._all = [source() for source in _SOURCES]
         self._of: dict[frozenset[bytes], list[Source]] = {}
         self.needles = [needle for source in self._all for needle in source.NEEDLES]
+
+    def rest(self) -> Iterator[tuple[str, int, str]]:
+        """What no step was found for: reason, line and text."""
+        for source in self._all:
+            yield from getattr(source, "rest", tuple)()
 
     def of(self, line: Line) -> list[Source]:
         if line.needles not in self._of:
@@ -140,6 +145,9 @@ class _Log:
             for row in self._of_line(line, sources.of(line)):
                 self._count += 1
                 yield row
+        for reason, number, text in sources.rest():
+            self._skipped.add(reason, number, text)
+            self._has_broken_step = True
         for row in self._rows.rest():
             self._count += 1
             yield row

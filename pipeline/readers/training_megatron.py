@@ -47,6 +47,13 @@ _STEP_TIME = re.compile(
     r"Step Time ?: (\d{1,9}(?:\.\d{1,6})?)s\b.{0,60}?GPU utilization: "
     r"(\d{1,9}(?:\.\d{1,6})?) ?MODEL_TFLOP/s/GPU"
 )
+# The same two, whatever their numbers.
+_LIKE_STEP_TIME = re.compile(
+    r"Step Time ?: [^\s{}]{1,24}s?\b.{0,60}?GPU utilization|Step Time ?: \d"
+)
+_LIKE_VALIDATION = re.compile(r"(?<![\w.])validation loss at iteration [^\s{}]{1,16} ")
+_NO_STEP_TIME = "a step time that breaks off"
+_NO_VALIDATION = "a validation loss that breaks off, or of another set"
 # nemo-run and torchx put role/replica before each line.
 _ROLE = re.compile(r"\S{1,80}/\d{1,6}(?:\s|$)")
 # The shape of a step, whatever its numbers.
@@ -105,6 +112,7 @@ class Megatron:
 
     def __init__(self) -> None:
         self._step_time: tuple[Decimal, str] | None = None
+        self._waiting: tuple[int, str] | None = None  # the line of that time, and its text
         self._joined_to = 0  # the last line that went into the step before
 
     def entries(self, line: Line) -> Iterator[Entry]:
@@ -116,8 +124,11 @@ class Megatron:
         elif b"Step Time" in line.needles and (found := _STEP_TIME.search(text)):
             # Megatron-Bridge prints it just before the line of its iteration.
             waiting, self._step_time = self._step_time, (Decimal(found[1]), found[2])
+            self._waiting = line.number, found[0]
             if waiting:
                 raise Unreadable("a step time without its iteration before it")
+        elif b"Step Time" in line.needles and (looks := _LIKE_STEP_TIME.search(text)):
+            raise Quoted if is_quoted(text[: looks.start()]) else Unreadable(_NO_STEP_TIME)
         elif (
             "validation loss" in text
             and (found := _VALIDATION.search(text))
@@ -126,6 +137,8 @@ class Megatron:
             clock = clock_of(line, text[: found.start()])
             step, values = int(found[1]), loss(found[2])
             yield Entry("megatron", line, step, found[0], values, kind="validation", clock=clock)
+        elif looks := _LIKE_VALIDATION.search(text):
+            raise Quoted if is_quoted(text[: looks.start()]) else Unreadable(_NO_VALIDATION)
         anchors = [
             found
             for found in ITERATION.finditer(text)
@@ -151,18 +164,26 @@ class Megatron:
                 self._joined_to = line.number + joined
             if ELAPSED in own:
                 yield self._entry(line, before, anchor, own)
-            elif "consumed samples" in own:
+            elif any(map(_is_known, _names(own[anchor.end() - anchor.start() :]))):
                 raise Unreadable("a step that breaks off")
+
+    def rest(self) -> Iterator[tuple[str, int, str]]:
+        """What waits still at the end of the log: reason, line and text."""
+        if self._step_time and self._waiting:
+            yield "a step time without its iteration after it", *self._waiting
 
     def _entry(self, line: Line, before: str, anchor: re.Match[str], own: str) -> Entry:
         fields = _fields(own[anchor.end() - anchor.start() :])
         values = _values(fields)
+        notes: list[str] = []
         waiting, self._step_time = self._step_time, None
         if waiting and "reported_flops_per_s_per_gpu" not in values:
             seconds, flops = waiting
             # Both are of one clock, this one printed with two decimals.
             if abs(int(seconds * SECOND_NS) - int(str(values["step_ns"]))) <= 6 * MILLI_NS:
                 values["reported_flops_per_s_per_gpu"] = ratio(flops, TERA)
+            else:
+                notes.append("a step time that is not that of the iteration after it")
         rank = _RANK.search(before)
         return Entry(
             "megatron",
@@ -173,6 +194,7 @@ class Megatron:
             last_step=int(anchor[2]),
             clock=clock_of(line, before),
             rank=int(rank[1]) if rank else None,
+            notes=notes,
         )
 
 

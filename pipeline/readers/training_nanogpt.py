@@ -45,6 +45,11 @@ _LOOKS = re.compile(
     r"|step [^\s{}]{1,16}: train loss [^\s{}]{1,40}, val loss [^\s{}]"
 )
 _LOOKS_TORN = re.compile(r"(?:step:\d{1,12}/\d{1,12} (?:train|val)_|iter \d{1,12}: loss \d)")
+# Before a step may stand what a logger or ts(1) puts there: times, levels, names in brackets.
+_BEGINS = re.compile(r"(?<=[\s\]:|>])(?:step:|s:|iter |step )\d")
+_BEFORE = re.compile(
+    r"(?:(?:\[[^\[\]]{1,60}\]|\d[\w.,:/+\-]{0,40}|[A-Z][a-z]{2}|[A-Z]{4,8}|[-|>:])[:,]?\s{1,4}){1,6}"
+)
 _UNITS = {"ms": MILLI_NS, "s": SECOND_NS}
 
 
@@ -55,6 +60,16 @@ class NanoGpt:
 
     def entries(self, line: Line) -> Iterator[Entry]:
         text = line.printed.line.strip()
+        begins = _BEGINS.search(text)
+        before = text[: begins.start()] if begins else ""
+        if before and _BEFORE.fullmatch(before):
+            text = text[len(before) :]
+        for entry in self._of_text(line, text):
+            entry.clock = clock_of(line, before)
+            yield entry
+
+    @staticmethod
+    def _of_text(line: Line, text: str) -> Iterator[Entry]:
         if found := _SPEEDRUN.fullmatch(text):
             yield _speedrun(line, found)
         elif found := _FIRST.fullmatch(text):
@@ -101,5 +116,4 @@ def _entry(
 ) -> Entry:
     entry = Entry("nanogpt", line, int(found["step"]), found[0], values, last_step=last_step)
     entry.kind = "validation" if kind == "validation" else "step"
-    entry.clock = clock_of(line, "")
     return entry

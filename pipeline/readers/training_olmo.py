@@ -60,6 +60,8 @@ class Olmo:
             elif (named := _NAMED.match(following)) and named[1] in _KNOWN:
                 raise Unreadable("no number where one is expected")
         values = _values(fields)
+        if not values and fields and not is_quoted(before):
+            raise Unreadable("a step with none of the values that are known")
         if not values:
             return
         if is_quoted(before):

@@ -208,8 +208,7 @@ class Rows:
                 self._note(_SECOND_CLOCK, row.entry)
                 del deepspeed.rows[key]
 
-    @staticmethod
-    def _supplement(series: _Series, entry: Entry) -> None:
+    def _supplement(self, series: _Series, entry: Entry) -> None:
         for row in reversed(series.rows.values()):
             if row.entry.step == entry.step and row.attempt == series.attempt:
                 # Several ranks print their memory: the fullest one counts.
@@ -217,6 +216,7 @@ class Rows:
                 if not isinstance(most, int) or most < int(str(entry.values["memory_bytes"])):
                     row.entry.values |= entry.values
                 return
+        self._note(_NO_STEP, entry)
 
     # -- rows ------------------------------------------------------------------------------
 
@@ -271,6 +271,7 @@ class Rows:
         self.noted_at.setdefault(note, entry.number)
 
 
+_NO_STEP = "memory of a step that no line before it tells of, left out"
 _SECOND_CLOCK = "DeepSpeed's lines of a step that Megatron's line tells of"
 
 

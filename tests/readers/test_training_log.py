@@ -308,6 +308,72 @@ def test_step_times_without_their_iterations_are_counted(read: Reads) -> None:
     assert log.issues == {"a step time without its iteration before it": 1}
 
 
+STEP_TIME = "Step Time : 2.24s GPU utilization: 1165.6MODEL_TFLOP/s/GPU"
+
+
+def test_a_step_time_at_the_end_of_a_log_is_counted(read: Reads) -> None:
+    log = read(iteration(1), STEP_TIME)
+    assert log.issues == {"a step time without its iteration after it": 1}
+
+
+def test_a_step_time_of_another_step_or_without_its_numbers_is_told(read: Reads) -> None:
+    log = read(STEP_TIME, iteration(1, 250.0), "Step Time : 2.24s", iteration(2, 250.0))
+    assert log.columns("reported_flops_per_s_per_gpu") == [None, None]
+    assert log.issues == {
+        "a step time that is not that of the iteration after it": 1,
+        "a step time that breaks off": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("(after 9 iterations) memory (MB) | allocated: 1.0 | max allocated: 2.0 |",
+         "memory of a step that no line before it tells of, left out"),
+        ("validation loss at iteration 9 on test set | lm loss value: 2.0 |",
+         "a validation loss that breaks off, or of another set"),
+        (" iteration 9/ 100 | lm loss: 3.0 | learning rate: 1.0 |", "a step that breaks off"),
+        ("{'loss': 1.5, 'learning_rate': 0.1}", "a step without its epoch"),
+        ("{'eval_accuracy': 0.5, 'epoch': 1.0}", "an evaluation without its loss"),
+    ],
+)  # fmt: skip
+def test_no_line_with_numbers_is_left_out_without_a_word(read: Reads, line: str, told: str) -> None:
+    log = read(iteration(1), line, iteration(2))
+    assert log.columns("step") == [1, 2]
+    assert log.issues == {told: 1}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        STEP_TIME,
+        iteration(1).replace("iteration        1", "iteration       x1"),
+        "{'loss': 1.x5, 'learning_rate': 0.1, 'epoch': 0.5}",
+        "{'loss': 1.5, 'learning_rate': 0.1}",
+        "iter 1x: loss 4.2, time 100.00ms, mfu 3.00%",
+        "[titan] step: x1  loss: 8.1  memory: 1.00GiB(2%)  tps: 5  mfu: 1%",
+        "Training epoch x, iteration 3/9 | lr: 1 | consumed_samples: 5",
+    ],
+)
+def test_a_log_of_broken_steps_alone_is_an_error_of_training_logs(
+    tmp_path: Path, line: str
+) -> None:
+    file = tmp_path / "job.log"
+    file.write_text(f"starting\n{line}\n")
+    (outcome,) = ingest([file], Store.create(tmp_path / "store")).outcomes
+    assert outcome.fault and "no step of this training log" in outcome.fault.problem
+    assert "line 2" in outcome.fault.problem
+
+
+@pytest.mark.parametrize(
+    "before", ["[2026-01-02 03:04:05,6] [INFO] ", "2026-01-02 03:04:05 ", "Jan 02 03:04:05 INFO: "]
+)
+def test_a_loggers_words_before_a_step_of_nanogpt(read: Reads, before: str) -> None:
+    log = read(*(f"{before}iter {step}: loss 4.5, time 100.00ms, mfu 3.00%" for step in (1, 2)))
+    assert log.columns("step", "step_ns") == [(1, 100_000_000), (2, 100_000_000)]
+    assert log.issues == {}
+
+
 # -- DeepSpeed -----------------------------------------------------------------------------
 
 TIMER = (
