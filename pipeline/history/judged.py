@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from pipeline.history import run_metrics
@@ -48,6 +49,17 @@ class Told:
     def is_headline(self) -> bool:
         return self.metric[:2] in HEADLINES and self.metric[2] == "median"
 
+    @property
+    def lost_share(self) -> float:
+        """How much more time the work takes, or less, as a share: a rate that halves takes twice
+        the time. Infinite where it was 0 before."""
+        share = self.judgement.change_share
+        if share is None:
+            return math.inf if self.judgement.change else 0.0
+        if self.about.better == "higher":
+            share = 1.0 / (1.0 + share) - 1.0 if share > -1.0 else math.inf
+        return abs(share)
+
 
 @dataclass
 class Judged:
@@ -76,6 +88,17 @@ class Judged:
 
     def count(self, verdict: str) -> int:
         return sum(told.judgement.verdict == verdict for told in self.told)
+
+
+def by_cost(one: Judged) -> tuple[object, ...]:
+    """Sorts the worst first: what a step, or else the run, loses, times its GPUs."""
+    order = ("regressed", "missing", "inconclusive", "not comparable", "improved", "no baseline")
+    place = order.index(one.verdict) if one.verdict in order else len(order)
+    gpus = float(one.run.conditions.get("hardware.gpu_count", 1)) if one.run else 1.0
+    changed = [t for t in one.told if t.judgement.verdict == one.verdict]
+    heads = [t for t in changed if t.is_headline]
+    lost = max((t.lost_share for t in heads or changed), default=0.0)
+    return (place, -lost * gpus, one.series.name, one.run.run_id if one.run else "")
 
 
 @dataclass

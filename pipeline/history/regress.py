@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
 from pipeline.history import run_metrics, series
 from pipeline.history.common_cause import Case, common_causes
 from pipeline.history.compare import Judgement, Point, Rule, judge, settle
-from pipeline.history.judged import About, Judged, MetricKey, Night, Told
+from pipeline.history.judged import About, Judged, MetricKey, Night, Told, by_cost
 from pipeline.history.series import Run, Series
 from pipeline.history.step_change import attribute_changes
 
@@ -90,7 +90,7 @@ def regress(
                     for t in each.told
                 ]
     attribute_changes(store, judged)
-    judged.sort(key=_by_cost)
+    judged.sort(key=by_cost)
     return Night(rule, judged, causes, len(runs))
 
 
@@ -288,13 +288,3 @@ def _verdict_of(one: Judged) -> str:
         return one.headline.judgement.verdict
     order = ("improved", "unchanged", "inconclusive", "no baseline", "missing")
     return next(word for word in order if one.count(word))
-
-
-def _by_cost(one: Judged) -> tuple[Any, ...]:
-    """Worst first: what a step, or else the run, loses."""
-    order = ("regressed", "missing", "inconclusive", "not comparable", "improved", "no baseline")
-    place = order.index(one.verdict) if one.verdict in order else len(order)
-    headline = one.headline
-    lost = abs(headline.judgement.change_share or 0.0) if headline else 0.0
-    gpus = float(one.run.conditions.get("hardware.gpu_count", 1)) if one.run else 1.0
-    return (place, -lost * gpus, one.series.name, one.run.run_id if one.run else "")
