@@ -13,7 +13,7 @@ from pipeline.history.common_cause import Case, common_causes
 from pipeline.history.compare import Judgement, Point, Rule, judge, settle
 from pipeline.history.judged import About, Judged, MetricKey, Night, Told, by_cost
 from pipeline.history.series import Run, Series
-from pipeline.history.step_change import attribute_changes
+from pipeline.history.step_change import attribute_changes, find_suspects
 
 if TYPE_CHECKING:
     from pipeline.store import Store
@@ -81,6 +81,7 @@ def regress(
     for one in chosen:
         judged += _judge_series(one, every, only_run, since, newest_ns, numbers, floors, rule)
     _settle(judged, rule)
+    find_suspects(judged)
     causes = common_causes([_case(one) for one in judged if one.run is not None])
     for cause in causes:
         for each in judged:

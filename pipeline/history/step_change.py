@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -40,21 +41,43 @@ def attribute_changes(store: Store, judged: list[Judged]) -> None:
         since = headline.judgement.since
         if headline.judgement.verdict not in ("regressed", "improved") or since is None:
             continue
-        ids = [run_id for run_id, _ in headline.history]
-        start = max(1, since)
-        base, now = ids[:start][-10:], ids[start:][-10:]
-        if headline.judgement.word == "drift":
-            third = max(1, len(ids) // 3)
-            base, now = ids[:third][-10:], ids[-third:][-10:]
-        if one.suspects == {} and start < len(ids):
-            by_id = {r.run_id: r for r in (*one.earlier, one.run)}
-            one.suspects = series.suspects(by_id[ids[start - 1]], by_id[ids[start]])
+        base, now = _sides(headline, since)
         parts = load_parts(store, [*base, *now])
         before = [parts[run] for run in base if run in parts]
         after = [parts[run] for run in now if run in parts]
         if before and after:
             one.attribution = attribute(mean_of(before), mean_of(after))
             one.told = [_renamed(told, one.attribution) for told in one.told]
+
+
+def _sides(told: Told, since: int) -> tuple[list[str], list[str]]:
+    """Runs of the level before a change and of that after it, spikes left out."""
+    ids, j = [run_id for run_id, _ in told.history], told.judgement
+    if j.word == "drift":
+        third = max(1, len(ids) // 3)
+        return ids[:third][-10:], ids[-third:][-10:]
+    start = max(1, since)
+    begin = max((s for s in j.starts if s < start), default=0)
+    whole = [i for i in range(begin, start) if i not in j.spikes] or [start - 1]
+    after = [i for i in range(start, len(ids)) if i not in j.spikes] or [len(ids) - 1]
+    return [ids[i] for i in whole[-10:]], [ids[i] for i in after[-10:]]
+
+
+def find_suspects(judged: Sequence[Judged]) -> None:
+    """Takes as suspects what changed where the level changed, be that nights ago."""
+    for one in judged:
+        changed = [t for t in one.told if t.judgement.verdict == one.verdict and t.since_run]
+        if one.verdict not in ("regressed", "improved") or one.run is None or not changed:
+            continue
+        heads = [t for t in changed if t.is_headline]
+        runs = Counter(t.since_run for t in heads or changed if t.judgement.word != "drift")
+        if not runs:
+            continue
+        (since, _), *_ = runs.most_common(1)
+        ordered = [*one.earlier, one.run]
+        place = next(i for i, run in enumerate(ordered) if run.run_id == since)
+        if place:
+            one.suspects = series.suspects(ordered[place - 1], ordered[place])
 
 
 def _renamed(told: Told, found: Attribution) -> Told:
