@@ -39,6 +39,8 @@ class _Series:
     recent: deque[int] = field(default_factory=lambda: deque(maxlen=_ABREAST))
     smallest_gap: int | None = None
     is_closed: bool = False
+    # Supplements of steps whose line has not come: other ranks print before the one that logs.
+    waiting: list[Entry] = field(default_factory=list)
 
     def restart(self) -> None:
         self.attempt += 1
@@ -98,6 +100,8 @@ class Rows:
     def rest(self) -> Iterator[dict[str, object]]:
         """The rows still held."""
         for series in self._series.values():
+            for entry in series.waiting:
+                self._note(_NO_STEP, entry)
             yield from self._flush(series)
 
     def status(self) -> tuple[Status, str]:
@@ -142,6 +146,15 @@ class Rows:
             if before is not None and before < entry.step:
                 gap = entry.step - before
                 series.smallest_gap = min(gap, series.smallest_gap or gap)
+        if entry.kind == "step" and series.waiting:
+            waiting, series.waiting = series.waiting, []
+            for supplement in waiting:
+                if supplement.step == entry.step:
+                    self._supplement(series, supplement)
+                elif (supplement.step or 0) < entry.step:
+                    self._note(_NO_STEP, supplement)
+                else:
+                    series.waiting.append(supplement)
         if entry.framework == "megatron":
             self._take_over(entry)
 
@@ -216,7 +229,9 @@ class Rows:
                 if not isinstance(most, int) or most < int(str(entry.values["memory_bytes"])):
                     row.entry.values |= entry.values
                 return
-        self._note(_NO_STEP, entry)
+        series.waiting.append(entry)
+        if len(series.waiting) > _HELD:
+            self._note(_NO_STEP, series.waiting.pop(0))
 
     # -- rows ------------------------------------------------------------------------------
 
@@ -271,7 +286,7 @@ class Rows:
         self.noted_at.setdefault(note, entry.number)
 
 
-_NO_STEP = "memory of a step that no line before it tells of, left out"
+_NO_STEP = "memory of a step that no line tells of, left out"
 _SECOND_CLOCK = "DeepSpeed's lines of a step that Megatron's line tells of"
 
 

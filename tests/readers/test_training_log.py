@@ -207,7 +207,8 @@ def test_a_validation_is_a_row_of_its_own(read: Reads) -> None:
 def test_memory_is_that_of_the_fullest_rank(read: Reads) -> None:
     line = "[Rank {}] (after 10 iterations) memory (MB) | allocated: 1.0 | max allocated: {} | r: 3"
     log = read(line.format(0, 5.0), iteration(10), line.format(0, 2.0), line.format(8, 3.5))
-    assert log.columns("memory_bytes", "memory_kind") == [(int(3.5 * 2**20), "max_allocated")]
+    assert log.columns("memory_bytes", "memory_kind") == [(5 << 20, "max_allocated")]
+    assert log.issues == {}
 
 
 def test_two_records_glued_into_one_line(read: Reads) -> None:
@@ -329,7 +330,7 @@ def test_a_step_time_of_another_step_or_without_its_numbers_is_told(read: Reads)
     ("line", "told"),
     [
         ("(after 9 iterations) memory (MB) | allocated: 1.0 | max allocated: 2.0 |",
-         "memory of a step that no line before it tells of, left out"),
+         "memory of a step that no line tells of, left out"),
         ("validation loss at iteration 9 on test set | lm loss value: 2.0 |",
          "a validation loss that breaks off, or of another set"),
         (" iteration 9/ 100 | lm loss: 3.0 | learning rate: 1.0 |", "a step that breaks off"),
