@@ -62,24 +62,28 @@ def recognise(head: Head) -> bool:
             begin, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
             end = len(text) if end < 0 else end
             line = text[begin:end] if end - begin < LONGEST_HEADER else ""
-            line = tasks.without_task(line)
+            whole, line = line, tasks.without_task(line)
             layout = layout_of(line[stamp_before(line)[1] :]) if mark == "#" else None
             if layout and layout.has_word:
                 return True
             if (layout or (mark == "dmon" and is_command(line))) and tried < _MOST_TRIED:
                 tried += 1
-                if _has_row(text[begin : begin + _TRIED_CHARACTERS]):
+                if _has_row(text[begin : begin + _TRIED_CHARACTERS], line != whole):
                     return True
             at = text.find(mark, end)
     return False
 
 
-def _has_row(text: str) -> bool:
+def _has_row(text: str, is_prefixed: bool) -> bool:
     """Whether a row of dmon is in a text that begins with its command or a header of 1.x."""
-    decoder = Decoder(None, Clock())
-    for _ in decoder.batches(1, f"{text}\n".encode("utf-8", "replace"), is_cut=False):
-        pass
-    return decoder.row_count > 0
+    block = f"{text}\n".encode("utf-8", "replace")
+    for own in tasks.Tasks().apart(block).values() if is_prefixed else [block]:
+        decoder = Decoder(None, Clock())
+        for _ in decoder.batches(1, own, is_cut=False):
+            pass
+        if decoder.row_count:
+            return True
+    return False
 
 
 def read(path: Path, name: str = "", pieces: int = 1, hints: Hints = NO_HINTS) -> Recording:

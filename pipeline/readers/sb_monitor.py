@@ -10,10 +10,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.readers.foreign_lines import Strays, begins_other, is_of_other
+from pipeline.readers.launcher_prefix import without_prefix
 from pipeline.readers.record import (
     NO_HINTS,
     Facts,
@@ -37,6 +39,8 @@ _LINE = re.compile(
     r'^\s{0,8}\{"time": ?[^\n]{0,4000}?"gpu_\w{1,60}:\d{1,4}":',
     re.ASCII | re.MULTILINE,
 )
+_MOST_TRIED = 200
+_LONGEST = 4096
 _ABSENT = "samples without a value (null)"
 _KEY = re.compile(r"(gpu_\w{1,60}):(\d{1,4})", re.ASCII)
 # Name -> metric, factor, most. What it counts as ECC errors it does not say: no such name.
@@ -52,7 +56,12 @@ _METRICS = {
 
 def recognise(head: Head) -> bool:
     """Whether a text has a line of the monitor, be it damaged."""
-    return bool(_LINE.search(head.text))
+    text = head.text
+    if _LINE.search(text):
+        return True
+    places = islice(re.finditer(r'\{"time": ?', text), _MOST_TRIED)  # behind a launcher's prefix
+    lines_with = (text[text.rfind("\n", 0, at.start()) + 1 :][:_LONGEST] for at in places)
+    return any(_LINE.match(without_prefix(line).line) for line in lines_with)
 
 
 def read(path: Path, name: str = "", pieces: int = 1, hints: Hints = NO_HINTS) -> Recording:
@@ -65,6 +74,11 @@ def read(path: Path, name: str = "", pieces: int = 1, hints: Hints = NO_HINTS) -
 
     def rows() -> Iterator[dict[str, object]]:
         for number, line in lines(path):
+            host = hints.host
+            if '{"time"' in line and not line.lstrip().startswith("{"):
+                bare = without_prefix(line)
+                task = None if bare.task is None else f"task{bare.task}"
+                line, host = bare.line, host or bare.host or task
             if not line.lstrip().startswith("{") or ('"gpu_' not in line and '"time"' not in line):
                 if line.strip() and begins_other(line, "json"):
                     strays.drop()
@@ -90,7 +104,7 @@ def read(path: Path, name: str = "", pieces: int = 1, hints: Hints = NO_HINTS) -
                     skipped.add(row, number, f"{key}: {value}")
                 elif row:
                     seen["rows"] += 1
-                    yield {**row, "host": hints.host, "ts_ns": facts.capture_dur_ns}
+                    yield {**row, "host": host, "ts_ns": facts.capture_dur_ns}
 
     def batches() -> Iterator[pa.RecordBatch]:
         yield from row_batches("gpu_sample", rows())

@@ -216,6 +216,15 @@ def test_tasks_of_a_launcher_are_hosts_of_their_own(
     assert problems(recording) == []
 
 
+def test_a_command_and_rows_behind_a_prefix_are_recognised(tmp_path: Path) -> None:
+    text = "node-1: $ dcgmi dmon -e 155,203\nnode-1: GPU 0     5.000             1\n"
+    assert dcgm_dmon.recognise(Head(text.encode()))
+    rows, _ = read(tmp_path, text)
+    assert [(r["host"], r["metric"], r["value"]) for r in rows] == [
+        ("node-1", "power_w", 5.0), ("node-1", "gpu_util_share", 0.01),
+    ]  # fmt: skip
+
+
 def test_pssh_says_whose_lines_follow(tmp_path: Path) -> None:
     text = "".join(
         f"[{number}] 10:11:1{number} [SUCCESS] node{number}\n{HEADER}{ROW.format(0, '5.000', 1, 2)}"

@@ -123,3 +123,12 @@ def test_damaged_lines_alone_are_refused_with_the_first(tmp_path: Path, line: st
 def test_samples_without_a_value_are_no_damage(tmp_path: Path) -> None:
     rows, recording = read(tmp_path, '{"time": "2021-12-06 04:19:35", "gpu_usage:0": null}\n')
     assert (rows, recording.refusal) == ([], None)
+
+
+def test_lines_behind_a_launchers_prefix_are_of_its_host(tmp_path: Path) -> None:
+    text = "".join(f"{host}: {LINE}" for host in ("node-1", "node-2"))
+    assert sb_monitor.recognise(Head(text.encode()))
+    rows, recording = read(tmp_path, text)
+    hosts = [(r["host"], r["value"]) for r in rows if r["metric"] == "temperature_celsius"]
+    assert hosts == [("node-1", 26.0), ("node-2", 26.0)]
+    assert {issue.severity for issue in recording.issues} == {"note"}
