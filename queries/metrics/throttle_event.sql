@@ -9,7 +9,7 @@
 -- family       power, thermal, setting or unexplained.
 -- scope        What its GPUs have in common: device, host, power domain or rack; source
 --              where the host is not known.
--- place        Which device, host, power domain or rack.
+-- place        Which device, host, power domain or rack, or file.
 -- rack         Rack of all of its GPUs; NULL when there are several or none is known.
 -- power_domain  Power domain of all of its GPUs.
 -- gpu_count    GPUs slowed down.
@@ -57,7 +57,7 @@ SELECT
         WHEN 'host' THEN s.host
         WHEN 'rack' THEN s.rack
         WHEN 'power domain' THEN s.power_domain
-        ELSE s.source_id
+        ELSE coalesce(f.path, s.source_id)
     END AS place,
     s.rack,
     s.power_domain,
@@ -147,4 +147,5 @@ LEFT JOIN (
     GROUP BY g.run_id
 ) AS a USING (run_id)
 LEFT JOIN stepped AS p USING (run_id)
+LEFT JOIN source_clock AS f ON f.run_id = s.run_id AND f.source_id = s.source_id
 ORDER BY s.run_id, s.event

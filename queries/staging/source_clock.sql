@@ -5,6 +5,7 @@
 --
 -- run_id      Run.
 -- source_id   Source file.
+-- path        Path below the run's folder.
 -- host        Host that the file names.
 -- clock       utc; local: hosts' own time of day, zone unknown; NULL: no time of day.
 -- zero_ns     Zero of the file's times on that clock, ns since 1970; NULL without one.
@@ -54,6 +55,7 @@ named AS (
 SELECT
     f.run_id,
     f.source_id,
+    f.path,
     coalesce(f.host, n.host) AS host,
     CASE
         WHEN f.capture_start_utc_ns IS NOT NULL THEN 'utc'

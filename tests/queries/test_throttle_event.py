@@ -154,3 +154,11 @@ def test_telemetry_that_fits_nowhere_says_why(trace: Trace) -> None:
     assert event["cost_reason"].startswith(
         "the telemetry has no time of day, and activity tells none: "
     )
+
+
+def test_without_hosts_the_file_is_the_place(trace: Trace) -> None:
+    trace.file("a", path="n2/smi.csv")
+    for gpu in (0, 1):
+        trace.rounds(clock_event_reasons=[0, 64, 0], host=None, gpu_id=f"gpu:{gpu}")
+    event = trace.only("FROM throttle_event")
+    assert (event["scope"], event["place"]) == ("source", "n2/smi.csv")
