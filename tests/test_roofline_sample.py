@@ -108,6 +108,18 @@ def test_peaks_of_a_published_report(tmp_path: Path) -> None:
     assert [round(row["flops_per_s"] / row["peak_flops_per_s"], 2) for row in dram] == [0.21] * 3
 
 
+@pytest.mark.real_traces
+@pytest.mark.skipif(not REAL.is_dir(), reason="the published files are not here")
+def test_bytes_over_the_peak_are_ncu_s_own_share_of_dram(tmp_path: Path) -> None:
+    connection = published(tmp_path, "a100.n241.raw.base.csv")
+    found = rows(connection, "FROM bandwidth_efficiency WHERE subject_kind = 'dram kernel'")
+    computed = [round(row["bytes_per_s"] / row["reference_bytes_per_s"], 4) for row in found]
+    stated = "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"
+    told = rows(connection, f"FROM kernel_metric WHERE metric = '{stated}' ORDER BY kernel_id")
+    assert computed == [round(row["value"] / 100, 4) for row in told]
+    assert computed == [round(row["efficiency_share"], 4) for row in found]
+
+
 def published(folder: Path, name: str) -> duckdb.DuckDBPyConnection:
     (source,) = (path for path in REAL.iterdir() if path.name in (name, f"{name}.xz"))
     data = source.read_bytes()

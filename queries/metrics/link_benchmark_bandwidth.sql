@@ -65,7 +65,7 @@ referred AS (
         END AS reference
     FROM measured
 ),
--- The two slowest links that carry it.
+-- The two slowest links that carry it, and NVLink between two GPUs that may have it.
 possible AS (
     SELECT
         r.run_id, r.source_id, r.subject_id, l.name,
@@ -75,9 +75,11 @@ possible AS (
     JOIN link_speed AS l
         ON l.bytes_per_s * r.ways >= r.bandwidth_bytes_per_s
         AND CASE r.path
+            -- Without NVLink two GPUs copy over PCIe.
+            WHEN 'nvlink' THEN l.link = 'pcie' AND l.width = 16 AND l.generation >= 3
             WHEN 'pcie' THEN l.link = 'pcie' AND l.width = 16 AND l.generation >= 3
             WHEN 'network' THEN l.link IN ('infiniband', 'ethernet')
-            ELSE l.link = r.path AND l.link <> 'nvlink'
+            ELSE l.link = r.path
         END
     WHERE r.reference IS NULL
         AND coalesce(r.size_bytes, threshold_of('copy_floor_bytes'))
@@ -85,6 +87,14 @@ possible AS (
     QUALIFY dense_rank() OVER (
         PARTITION BY r.run_id, r.source_id, r.subject_id ORDER BY l.bytes_per_s
     ) <= 2
+    UNION ALL
+    SELECT
+        run_id, source_id, subject_id, 'NVLink of ' || gpu, nvlink_bytes_per_s,
+        bandwidth_bytes_per_s / nvlink_bytes_per_s
+    FROM referred
+    WHERE reference IS NULL
+        AND path = 'nvlink'
+        AND nvlink_bytes_per_s >= bandwidth_bytes_per_s
 ),
 candidate AS (
     SELECT

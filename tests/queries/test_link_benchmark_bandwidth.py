@@ -54,6 +54,19 @@ def test_device_to_device_by_the_gpu_that_run_toml_names(trace: Trace) -> None:
     assert (row["reference_bytes_per_s"], row["confidence"]) == (300e9, "medium")
 
 
+def test_cards_may_have_a_bridge_or_only_pcie(trace: Trace) -> None:
+    trace.description("hardware.gpu", "NVIDIA A100 80GB PCIe")
+    more = {"tool": "nvbandwidth", "test": "device_to_device_memcpy_write_ce", "size_bytes": None}
+    row = measured(trace, 25, link_layer=None, **more)
+    assert (row["reference_bytes_per_s"], row["reason"]) == (
+        None,
+        "the link between the GPUs is not known",
+    )
+    assert [part.split(":")[0] for part in row["candidates"].split("; ")] == [
+        "PCIe 4.0 x16", "PCIe 5.0 x16", "NVLink of A100 PCIe 80 GB",
+    ]  # fmt: skip
+
+
 def test_latencies_are_no_bandwidth(trace: Trace) -> None:
     measured(trace, 40)
     trace.insert(
