@@ -253,8 +253,9 @@ def _saving(diagnosis: Diagnosis) -> str:
     if "before_ns" in saved:
         words.append(f"step {units.time(saved['before_ns'])} -> {units.time(saved['after_ns'])}")
     if "gpu_hours_per_day" in saved:
-        hours, gpus = units.count(saved["gpu_hours_per_day"]), units.count(saved["gpu_count"])
-        words.append(f"{hours} GPU-hours a day on {gpus} GPUs")
+        hours = units.count(saved["gpu_hours_per_day"])
+        gpus = units.quantity("GPU", saved["gpu_count"])
+        words.append(f"{hours} GPU-hours a day on {gpus}")
     if "price_per_day" in saved:
         price = f"{units.count(saved['price_per_day'])} {saved['currency']}".rstrip()
         words.append(f"{price} a day")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
+from pipeline import units
 from pipeline.report import charts
 from pipeline.report.section import (
     COLLECT_GPU,
@@ -131,9 +132,9 @@ def _clock_notes(connection: duckdb.DuckDBPyConnection) -> tuple[str, ...]:
     if not devices:
         return ()
     return (
-        f"On {devices} of the devices clocks of CPU and GPU disagree, by up to {worst_ns} ns: "
-        "kernels start before their own launch call, or end after a call that waited for them "
-        "has returned. Their gaps are unknown, not guessed; "
+        f"On {devices} of the devices clocks of CPU and GPU disagree, by up to "
+        f"{units.time(worst_ns)}: kernels start before their own launch call, or end after a "
+        "call that waited for them has returned. Their gaps are unknown, not guessed; "
         "capture again with a newer Nsight Systems.",
     )
 

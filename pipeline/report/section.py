@@ -147,6 +147,7 @@ class Verdict:
     kind: str
     sentence: str
     confidence: str
+    trust: tuple[str, ...]
     doubts: tuple[str, ...]
     savings: tuple[tuple[str, str], ...]
     walls: tuple[Wall, ...]

@@ -12,7 +12,23 @@ from pipeline.report.section import Finding, Section, Source, Verdict, Wall
 if TYPE_CHECKING:
     import duckdb
 
-VIEWS = (*diagnose.VIEWS, "run_circumstance")
+VIEWS = (
+    *diagnose.VIEWS,
+    "run_circumstance",
+    "run_evidence",
+    "run_summary",
+    "collective_wait",
+    "clock_summary",
+)
+
+# How far the numbers can be trusted, whatever the verdict is.
+TRUST_SQL = """SELECT
+    s.rank_count, s.world_size, e.step_count, s.source_count, s.refused_count,
+    s.incomplete_count, s.warning_count,
+    (SELECT max(worst_residual_ns) FROM collective_wait) AS residual_ns,
+    (SELECT min(coverage_share) FROM clock_summary WHERE is_primary) AS coverage_share
+FROM run_summary AS s
+LEFT JOIN run_evidence AS e USING (run_id)"""
 
 CIRCUMSTANCE_SQL = "SELECT run_id, kind, key, value_text FROM run_circumstance ORDER BY ALL"
 
@@ -28,7 +44,7 @@ def section(connection: duckdb.DuckDBPyConnection) -> Section:
             "known, that would be saved if it vanished. A wall costs its limit or more. Faulty "
             "hardware comes first, because it makes every other number wrong."
         ),
-        verdict=draw(diagnosis, _series(connection)),
+        verdict=draw(diagnosis, _series(connection), _trust(connection)),
     )
 
 
@@ -38,13 +54,38 @@ def _series(connection: duckdb.DuckDBPyConnection) -> str:
     return next((one.name for one in into_series(known.values())), "")
 
 
-def draw(diagnosis: Diagnosis, series: str) -> Verdict:
+def _trust(connection: duckdb.DuckDBPyConnection) -> tuple[str, ...]:
+    """Ranks present, steps, clocks, telemetry's coverage, and what was skipped."""
+    result = connection.execute(TRUST_SQL)
+    names = [name for name, *_ in result.description or ()]
+    row = dict(zip(names, result.fetchall()[0], strict=True))
+    told = []
+    if row["rank_count"] or row["world_size"]:
+        of = "" if row["world_size"] is None else f" of {units.count(row['world_size'])}"
+        told.append(f"{units.count(row['rank_count'])}{of} ranks")
+    if row["step_count"]:
+        told.append(units.quantity("step", row["step_count"]))
+    if row["residual_ns"] is not None:
+        told.append(f"clocks within {units.time(row['residual_ns'])}")
+    if row["coverage_share"] is not None:
+        told.append(f"telemetry of {units.share(row['coverage_share'])} of the time")
+    told.append(units.quantity("file", row["source_count"]))
+    for column, words in (("refused_count", "refused"), ("incomplete_count", "not whole")):
+        if row[column]:
+            told.append(f"{units.count(row[column])} {words}")
+    if row["warning_count"]:
+        told.append(units.quantity("warning", row["warning_count"]))
+    return tuple(told)
+
+
+def draw(diagnosis: Diagnosis, series: str, trust: tuple[str, ...] = ()) -> Verdict:
     first = diagnosis.walls[0] if diagnosis.walls else None
     needs = {wall["need"]: wall["collect"] for wall in diagnosis.missing if wall["need"]}
     return Verdict(
         kind=diagnosis.kind,
         sentence=diagnosis.verdict,
         confidence=diagnosis.confidence,
+        trust=trust,
         doubts=diagnose.reservations(diagnosis),
         savings=_savings(diagnosis),
         walls=tuple(_wall(wall) for wall in diagnosis.all_walls),
@@ -73,7 +114,7 @@ def _savings(diagnosis: Diagnosis) -> tuple[tuple[str, str], ...]:
     if "gpu_hours_per_day" in saved:
         made.append(
             (
-                f"GPU-hours a day on {units.count(saved['gpu_count'])} GPUs",
+                f"GPU-hours a day on {units.quantity('GPU', saved['gpu_count'])}",
                 units.count(saved["gpu_hours_per_day"]),
             )
         )

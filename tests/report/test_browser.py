@@ -39,6 +39,15 @@ def test_every_page_draws_without_faults(
     assert tab.run("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.parametrize("run", ["ddp_late_rank", "throttled_gpu"])
+def test_a_narrow_screen_cuts_no_wall_and_no_legend(tab: Tab, output: Path, run: str) -> None:
+    tab.open(page_of(output, run), width=400)
+    told = "[...document.querySelectorAll('.walls tbody td, .role-legend text')]"
+    assert tab.run(f"{told}.length") > 8
+    beyond = "one.getBoundingClientRect().right > innerWidth"
+    assert tab.run(f"{told}.filter((one) => {beyond}).map((one) => one.textContent)") == []
+
+
 @pytest.mark.parametrize("width", [1400, 400])
 def test_the_index_fits(tab: Tab, output: Path, width: int) -> None:
     tab.open(output / "index.html", width=width)

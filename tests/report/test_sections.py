@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,21 @@ def test_the_index_shows_what_the_pages_say(store: Store, output: Path) -> None:
     assert (late["kind"], late["wall"], late["gpu_count"]) == ("wall", "waiting", 4)
     assert late["day"] == "2026-03-02" and late["series"]
     assert rows["cpu_only"]["cost_share"] is None
+
+
+def test_what_the_verdict_rests_on_is_said_whatever_it_is(store: Store) -> None:
+    told = shown(store, verdict, "ddp_late_rank").verdict
+    assert told is not None
+    assert told.trust[:2] == ("4 of 4 ranks", "6 steps")
+    assert re.fullmatch(r"clocks within \d\S* [nu]s", told.trust[2])
+    other = shown(store, verdict, "throttled_gpu").verdict
+    assert other is not None
+    assert other.trust == (
+        "telemetry of 100.0 % of the time",
+        "4 files",
+        "2 not whole",
+        "2 warnings",
+    )
 
 
 def test_a_run_without_a_page_has_no_verdict(store: Store, tmp_path: Path) -> None:

@@ -14,6 +14,8 @@
   const places = [...document.querySelectorAll(".chart[data-spec]")];
   const config = places.length ? island("vega-config") : {};
   config.font = getComputedStyle(body).fontFamily;
+  // Entries side by side would leave a narrow screen.
+  if (innerWidth < 600 && config.legend) config.legend.columns = 1;
   const options = {
     actions: false, renderer: "svg", defaultStyle: false, config,
     tooltip: { disableDefaultStyle: true },
