@@ -127,7 +127,8 @@ def _costing(wall: Row) -> str:
         bound = wall["bound_share"]
         limit = "" if bound is None else f", at most {units.share(bound)} of the {wall['basis']}"
         return f"{text} at a cost that is not known{limit}"
-    return f"{text} costs {units.share(wall['cost_share'])} of the {wall['basis']}"
+    verb = "cost" if wall["wall"].endswith("s") and not wall["subject"] else "costs"
+    return f"{text} {verb} {units.share(wall['cost_share'])} of the {wall['basis']}"
 
 
 def _of_missing(missing: Sequence[Row]) -> str:

@@ -50,14 +50,14 @@ def slower(place: tuple[str, str, str], new: str, job: Job = TUNED) -> Job:
     return changed(job, part, with_words(verb, old, new))
 
 
-def late(rank: str, us: str) -> Job:
+def late(rank: str, us: str, job: Job = TUNED) -> Job:
     """One rank loads its data slowly."""
 
     def change(op: Operation) -> list[Operation]:
         is_loading = op.verb == "host" and op.words == ("40",)
         return [op, Operation("host", (us,), {"ranks": rank})] if is_loading else [op]
 
-    return changed(TUNED, "step", change)
+    return changed(job, "step", change)
 
 
 def lost_share(job: Job) -> float:
@@ -129,6 +129,20 @@ def test_the_wall_is_named_with_its_cost(of: Diagnoser, wall: str, job: Job) -> 
 def test_two_walls_are_both_named(of: Diagnoser) -> None:
     found = of(slower(LOADING, "3000", slower(REDUCING, "3600")))
     assert {row["wall"] for row in found.walls} == {"input", "communication"}
+
+
+def test_copies_and_a_late_rank_are_both_named(of: Diagnoser) -> None:
+    found = of(late("2", "3000", slower(COPYING, "3000")))
+    assert {row["wall"] for row in found.walls} == {"memory copies", "waiting"}
+
+
+def test_a_job_that_only_copies_is_not_idle(of: Diagnoser) -> None:
+    job = slower(COPYING, "300000")
+    found = of(job)
+    assert [row["wall"] for row in found.walls] == ["memory copies"], found.verdict
+    assert found.verdict.startswith("memory copies cost 98")
+    assert cost_of(found, "memory copies") == pytest.approx(lost_share(job), abs=0.05)
+    assert cost_of(found, "launch") == pytest.approx(0.0, abs=0.01)
 
 
 def test_one_rank_alone_cannot_tell_waiting_from_transfer(of: Diagnoser) -> None:
