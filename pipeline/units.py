@@ -154,7 +154,7 @@ def show(column: str, value: Value) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if not isinstance(value, int | float):
-        text = _printable(str(value))
+        text = printable(str(value))
         return prose(text) if column in _SENTENCES else text
     if column in _IDENTIFIERS or not math.isfinite(value):
         return str(value)
@@ -172,7 +172,7 @@ def show(column: str, value: Value) -> str:
     return count(value)
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Control characters, which could steer a terminal, as their escapes."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 

@@ -105,11 +105,11 @@ def _pair_table(pair: Pair) -> str:
     for row in [names, *rows]:
         cells = (str(cell).ljust(width) for cell, width in zip(row, widths, strict=True))
         lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
+    return "\n".join(units.printable(line) for line in lines)
 
 
 def _pair_json(pair: Pair) -> str:
-    from pipeline.history.verdict_text import attribution_record, finite, metric_record
+    from pipeline.history.verdict_record import attribution_record, finite, metric_record
 
     record = {
         "base": pair.base.run_id,
@@ -168,7 +168,8 @@ def regress(
     from pipeline.errors import UserError
     from pipeline.history.nightly import keep_verdicts
     from pipeline.history.regress import regress as judge
-    from pipeline.history.verdict_text import as_json, as_junit, as_table
+    from pipeline.history.verdict_record import as_json, as_junit
+    from pipeline.history.verdict_text import as_table
     from pipeline.store import Store
 
     store = Store.open(store_path)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import UserError
-from pipeline.history import regress, run_metrics, verdict_text
+from pipeline.history import regress, run_metrics, verdict_record, verdict_text
 from pipeline.ingest import Outcome, Summary, ingest
 from pipeline.store import Store
 
@@ -40,7 +40,7 @@ def keep_verdicts(store: Store, night: Night) -> None:
     """Stores what was said of each judged run, in place of what was said before."""
     for one in night.judged:
         if one.run is not None:
-            rows = {"verdict": verdict_text.stored_rows(one)}
+            rows = {"verdict": verdict_record.stored_rows(one)}
             run_metrics.keep(store, one.run.run_id, "verdict", rows)
 
 
@@ -86,7 +86,7 @@ def nightly(
         night = regress.regress(store, thresholds=thresholds)
         keep_verdicts(store, night)
         pages = _run_pages(store, night, output, thresholds)
-        record = verdict_text.as_record(night) | {"ingest": _ingest_record(summary)}
+        record = verdict_record.as_record(night) | {"ingest": _ingest_record(summary)}
         text = json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
         replace_file(output / "summary.json", text)
         replace_file(output / "summary.md", verdict_text.as_markdown(night))

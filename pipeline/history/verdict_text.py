@@ -1,189 +1,19 @@
-"""Verdicts as rows for the store, and as text: for a terminal, JSON, JUnit, Markdown."""
+"""Verdicts for people: a terminal's table, Markdown, and the phrases that pages share."""
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Sequence
-from typing import Any
-from xml.etree import ElementTree
+from collections import Counter
+from collections.abc import Iterable
 
 from pipeline import units
 from pipeline.history.attribution import Attribution
 from pipeline.history.compare import VERDICTS
-from pipeline.history.judged import Judged, Night, Told
+from pipeline.history.judged import HEADLINES, Judged, Night, Told
 
 # Parts of a change below this share of it are told together.
 _SMALL_PART = 0.02
-
-
-def stored_rows(one: Judged) -> list[tuple[Any, ...]]:
-    """A judged run as rows of the table verdict."""
-    suspects = "; ".join(f"{key}: {a} -> {b}" for key, (a, b) in one.suspects.items())
-    rows: list[tuple[Any, ...]] = []
-    for told in one.told:
-        j = told.judgement
-        low, high = j.interval or (None, None)
-        rows.append(
-            (
-                *(one.series.name, *told.metric, told.about.unit, told.about.better),
-                *(j.verdict, j.word, j.reason, j.value, j.baseline, j.baseline_count, j.noise),
-                *(j.change, j.change_share, low, high, j.p_value, told.since_run, told.cause),
-                suspects,
-            )
-        )
-    if not one.told:
-        rows.append(
-            (
-                *(one.series.name, "", "", "", "", None, "lower", one.verdict, "", one.reason),
-                *(None, None, 0, *[None] * 8, suspects),
-            )
-        )
-    return rows
-
-
-def as_record(night: Night) -> dict[str, Any]:
-    """Everything that was found, for machines: plain types, base units, keys sorted."""
-    record = {
-        "counts": night.counts(),
-        "verdict_total": sum(night.counts().values()),
-        "run_total": night.runs_total,
-        "causes": [
-            {
-                "number": c.number,
-                "verdict": c.verdict,
-                "key": c.key,
-                "value": c.value,
-                "series": list(c.series),
-                "series_without_it": c.others,
-                "is_contrasted": c.is_contrasted,
-                "number_count": c.numbers,
-            }
-            for c in night.causes
-        ],
-        "series": [_series_record(one) for one in night.judged],
-    }
-    plain: dict[str, Any] = finite(record)
-    return plain
-
-
-def finite(value: Any) -> Any:
-    """JSON has neither NaN nor infinities: they become null."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: finite(part) for key, part in value.items()}
-    return [finite(part) for part in value] if isinstance(value, list | tuple) else value
-
-
-def _series_record(one: Judged) -> dict[str, Any]:
-    return {
-        "series": one.series.name,
-        "run": one.run.run_id if one.run else None,
-        "date": one.run.date if one.run else None,
-        "order": one.series.order,
-        "verdict": one.verdict,
-        "reason": one.reason,
-        "baseline_runs": [run.run_id for run in one.earlier],
-        "left_out": one.left_out,
-        "missing_nights": one.missing_nights,
-        "suspects": {key: list(both) for key, both in one.suspects.items()},
-        "attribution": attribution_record(one.attribution),
-        "metrics": [metric_record(told) for told in one.told],
-    }
-
-
-def attribution_record(found: Attribution | None) -> dict[str, Any] | None:
-    """What a step's change is made of, as plain types."""
-    if found is None:
-        return None
-    return {
-        "base_step_ns": found.base_ns,
-        "run_step_ns": found.run_ns,
-        "change_ns": found.change_ns,
-        "parts": [
-            {
-                "part": d.part,
-                "class": d.class_ or None,
-                "name": d.name or None,
-                "old_name": d.old_name or None,
-                "word": d.word or None,
-                "base_ns": d.base_ns,
-                "run_ns": d.run_ns,
-                "change_ns": d.change_ns,
-            }
-            for d in found.differences
-        ],
-    }
-
-
-def metric_record(told: Told) -> dict[str, Any]:
-    """One judged number, as plain types."""
-    j = told.judgement
-    view, column, statistic, key = told.metric
-    return {
-        "view": view,
-        "metric": column,
-        "statistic": statistic,
-        "key": key,
-        "unit": told.about.unit,
-        "better": told.about.better,
-        "verdict": j.verdict,
-        "word": j.word,
-        "reason": j.reason,
-        "value": j.value,
-        "baseline": j.baseline,
-        "baseline_run_count": j.baseline_count,
-        "noise": j.noise,
-        "change": j.change,
-        "change_share": j.change_share,
-        "change_interval": list(j.interval) if j.interval else None,
-        "p_value": j.p_value,
-        "since_run": told.since_run,
-        "change_points": [told.history[i][0] for i in j.starts],
-        "single_spikes": [told.history[i][0] for i in j.spikes],
-        "cause": told.cause,
-    }
-
-
-def as_json(night: Night) -> str:
-    """The record as JSON."""
-    return json.dumps(as_record(night), indent=1, sort_keys=True, ensure_ascii=False)
-
-
-def as_junit(night: Night, fail_on: Sequence[str]) -> str:
-    """Each series a suite, each number a case: what fails is a failure, what was not judged is
-    skipped."""
-    root = ElementTree.Element("testsuites", name="tracelake regress")
-    for one in night.judged:
-        suite = ElementTree.SubElement(root, "testsuite", name=_clean(one.series.name))
-        cases: list[tuple[str, str, str]] = [
-            (t.name, t.judgement.verdict, change_text(t)) for t in one.told
-        ]
-        cases = cases or [(one.run.run_id if one.run else "run", one.verdict, one.reason)]
-        for name, verdict, text in cases:
-            owner = one.run.run_id if one.run else one.series.name
-            case = ElementTree.SubElement(
-                suite, "testcase", classname=_clean(owner), name=_clean(name)
-            )
-            message = _clean(f"{verdict}: {text}")
-            if verdict in fail_on:
-                ElementTree.SubElement(case, "failure", message=message).text = message
-            elif verdict not in ("regressed", "improved", "unchanged"):
-                ElementTree.SubElement(case, "skipped", message=message)
-        suite.set("tests", str(len(cases)))
-        suite.set("failures", str(sum(verdict in fail_on for _, verdict, _ in cases)))
-        suite.set("skipped", str(len(suite.findall("testcase/skipped"))))
-    ElementTree.indent(root)
-    return ElementTree.tostring(root, encoding="unicode")
-
-
-def _clean(text: str) -> str:
-    """XML 1.0 has no control characters."""
-    return "".join(c if c >= " " and not "\ud800" <= c <= "\udfff" else "?" for c in text)
-
-
-# -- for people ----------------------------------------------------------------------------
+# Numbers shown of a series whose change has one cause behind it.
+_SHOWN_OF_CAUSE = 3
 
 
 def signed(column: str, value: float) -> str:
@@ -263,14 +93,13 @@ def as_table(night: Night) -> str:
         lines.append(f"{one.verdict}: {one.series.name}: {run}{cause}")
         if one.reason:
             lines.append(f"  {one.reason}")
-        changed = [t for t in one.told if t.judgement.verdict in ("regressed", "improved")]
-        shown = [t for t in one.told if t.is_headline and t not in changed] + changed
-        for told in sorted(shown, key=lambda t: (not t.is_headline, t.name)):
+        shown = _shown(one, one.series.name in caused)
+        for told in shown:
             parts = (told.judgement.verdict, told.name, change_text(told), since_text(one, told))
             lines.append("  " + "  ".join(part for part in parts if part))
-        rest = len(one.told) - len(shown)
+        rest = [t for t in one.told if t not in shown]
         if rest:
-            lines.append(f"  {rest} other numbers without a change; --format json has them")
+            lines.append(f"  not shown: {verdicts_text(rest)}; --format json has them")
         for key, (before, after) in one.suspects.items():
             lines.append(f"  changed with it: {key} {before} -> {after}")
         if one.attribution is not None:
@@ -281,7 +110,37 @@ def as_table(night: Night) -> str:
             lines.append(f"  nights without a run: {', '.join(one.missing_nights)}")
         if one.left_out:
             lines.append(f"  {len(one.left_out)} earlier runs left out; --format json says why")
-    return "\n".join(lines)
+    # A name in a trace neither breaks a line nor steers the terminal.
+    return "\n".join(units.printable(line) for line in lines)
+
+
+def worst_first(told: Iterable[Told]) -> list[Told]:
+    """Numbers by verdict; of each those that tell a job's speed first, then by what is lost."""
+    verdicts = {verdict: place for place, verdict in enumerate(VERDICTS)}
+    heads = {name: place for place, name in enumerate(HEADLINES)}
+
+    def place(told: Told) -> tuple[int, int, float, str]:
+        head = heads[told.metric[:2]] if told.is_headline else len(heads)
+        lost = 0.0 if told.is_headline else -told.lost_share
+        return verdicts[told.judgement.verdict], head, lost, told.name
+
+    return sorted(told, key=place)
+
+
+def _shown(one: Judged, has_cause: bool) -> list[Told]:
+    """The numbers of a series that a terminal shows: what changed, and how fast the job is."""
+    told = worst_first(one.told)
+    changed = [t for t in told if t.judgement.verdict in ("regressed", "improved")]
+    heads = [t for t in told if t.is_headline]
+    # One cause is one thing to look at, not a hundred regressions.
+    others = [t for t in changed if not t.is_headline]
+    return heads + (others[: max(0, _SHOWN_OF_CAUSE - len(heads))] if has_cause else others)
+
+
+def verdicts_text(told: Iterable[Told]) -> str:
+    """How many numbers have which verdict."""
+    counts = Counter(t.judgement.verdict for t in told)
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
 
 
 def as_markdown(night: Night) -> str:
@@ -293,21 +152,35 @@ def as_markdown(night: Night) -> str:
     lines += ["| --- | --- | --- | --- | --- | --- | --- |"]
     for one in night.judged:
         head = one.headline
+        worst = head or next(iter(worst_first(one.told)), None)
         cells = [
             one.verdict,
             one.series.name,
             one.run.run_id if one.run else "",
-            change_text(head) if head else one.reason,
-            percent(head.judgement.change_share) if head else "",
-            since_text(one, head) if head else "",
+            change_text(head) if head else one.reason or _numbers_text(one),
+            percent(worst.judgement.change_share) if worst else "",
+            since_text(one, worst) if worst else "",
             "; ".join(f"{key} {a} -> {b}" for key, (a, b) in one.suspects.items()),
         ]
         lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
     for one in night.judged:
+        if one.missing_nights:
+            nights = ", ".join(one.missing_nights)
+            lines += ["", f"**{_cell(one.series.name)}**: nights without a run: {nights}"]
+        if one.left_out:
+            left_out = f"{len(one.left_out)} earlier runs left out; summary.json says why"
+            lines += ["", f"**{_cell(one.series.name)}**: {left_out}"]
         if one.attribution is not None:
             lines += ["", f"**{_cell(one.series.name)}**: what the step's change is made of", ""]
             lines += [f"- {_cell(line)}" for line in attribution_lines(one.attribution)]
     return "\n".join(lines) + "\n"
+
+
+def _numbers_text(one: Judged) -> str:
+    """Of a series without steps: its verdicts, and its worst number."""
+    worst = next(iter(worst_first(one.told)), None)
+    said = f"; worst: {worst.name} {change_text(worst)}" if worst else ""
+    return verdicts_text(one.told) + said
 
 
 def _cell(text: str) -> str:

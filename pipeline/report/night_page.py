@@ -10,7 +10,9 @@ from pipeline.history.verdict_text import (
     counts_text,
     signed,
     since_text,
+    worst_first,
 )
+from pipeline.history.verdict_words import meanings
 from pipeline.report import page as pages
 from pipeline.report import page_name
 
@@ -23,6 +25,7 @@ def page(night: Night, history: str, has_pages: bool = True) -> str:
         causes=[str(cause) for cause in night.causes],
         entries=[_entry(one) for one in night.judged],
         table=[(verdict, night.count(verdict)) for verdict in VERDICTS],
+        meanings=meanings(night),
         history=history,
         has_pages=has_pages,
         page_name=page_name,
@@ -47,6 +50,6 @@ def _entry(one: Judged) -> dict[str, object]:
         "left_out": sorted(one.left_out.items()),
         "numbers": [
             (t.name, t.judgement.verdict, change_text(t), since_text(one, t))
-            for t in sorted(one.told, key=lambda t: (VERDICTS.index(t.judgement.verdict), t.name))
+            for t in worst_first(one.told)
         ],
     }
