@@ -45,21 +45,21 @@ def keep_verdicts(store: Store, night: Night) -> None:
 
 
 @contextmanager
-def only_one(folder: Path) -> Iterator[None]:
-    """Holds the folder's lock; :class:`UserError` while another process does."""
+def only_one(folder: Path, option: str = "--output") -> Iterator[None]:
+    """Holds the lock of the folder that ``option`` names; :class:`UserError` while another
+    process does."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR, 0o644)
     except OSError as error:
-        raise UserError(
-            str(folder), f"cannot be written: {error.strerror}", "name another with --output"
-        ) from error
+        problem = f"cannot be written: {error.strerror}"
+        raise UserError(str(folder), problem, f"name another with {option}") from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(lock)
         problem = "another nightly is at work on it"
-        raise UserError(str(folder), problem, "wait for it, or name another --output") from None
+        raise UserError(str(folder), problem, f"wait for it, or name another {option}") from None
     try:
         yield
     finally:
@@ -80,7 +80,7 @@ def nightly(
 
     store = Store.create(store_path)
     # The store's own lock: two nights with different outputs must not judge half of a night.
-    with only_one(output), only_one(store.root / ".nightly"):
+    with only_one(output), only_one(store.root / ".nightly", "--store"):
         summary = ingest(archive, store, jobs=jobs, on_outcome=on_outcome)
         store = Store.open(store.root)
         night = regress.regress(store, thresholds=thresholds)

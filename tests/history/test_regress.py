@@ -303,6 +303,14 @@ def test_of_two_nightlies_the_second_refuses(nights: Path) -> None:
             *("--output", nights.parent / "out"),
         )
     assert told.exit_code == 2 and "another nightly is at work" in told.stderr
+    assert "name another --output" in told.stderr
+
+
+def test_two_nightlies_of_one_store_refuse_too(nights: Path) -> None:
+    store = Store.create(nights.parent / "s")
+    with only_one(store.root / ".nightly"):
+        told = call(*("nightly", nights, "--store", store.root, "--output", nights.parent / "out"))
+    assert told.exit_code == 2 and "name another --store" in told.stderr
 
 
 def test_a_series_that_stops_is_missing(nights: Path) -> None:
