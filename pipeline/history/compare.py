@@ -254,16 +254,23 @@ def _taken_back(judged: Judgement) -> Judgement:
 
 
 def compare_two(
-    base: Point, run: Point, better: Better, floor: float, noise: float | None, rule: Rule
+    base: Point,
+    run: Point,
+    better: Better,
+    floor: float,
+    noise: float | None,
+    rule: Rule,
+    noise_freedom: float = np.inf,
 ) -> Judgement:
     """Judges ``run`` against one other run. ``noise`` is the spread between runs of the series,
-    None where it was never measured: then only the runs' own samples speak."""
+    with its degrees of freedom, None where it was never measured: then only the runs' own samples
+    speak."""
     from scipy import special
 
     change = run.value - base.value
     share = change / abs(base.value) if base.value else None
     error = float(np.sqrt(base.error**2 + run.error**2 + 2.0 * (noise or 0.0) ** 2))
-    freedom = max(1, min(base.sample_count, run.sample_count) - 1)
+    freedom = _freedom_of_two(base, run, noise or 0.0, noise_freedom)
     if error:
         p = float(2.0 * special.stdtr(freedom, -abs(change) / error))
         reach = float(special.stdtrit(freedom, 0.975)) * error
@@ -298,3 +305,12 @@ def compare_two(
     verdict: Verdict = "regressed" if (change > 0) == (better == "lower") else "improved"
     reason = "" if noise is not None else "noise between runs is not known"
     return replace(told, verdict=verdict, word="two runs", reason=reason)
+
+
+def _freedom_of_two(base: Point, run: Point, noise: float, noise_freedom: float) -> float:
+    """Welch and Satterthwaite: of both runs' samples and the noise between runs, which one sample
+    a run does not make less certain."""
+    parts = [(point.error**2, max(1.0, point.sample_count - 1.0)) for point in (base, run)]
+    parts.append((2.0 * noise**2, noise_freedom))
+    doubt = sum(variance**2 / freedom for variance, freedom in parts)
+    return sum(variance for variance, _ in parts) ** 2 / doubt if doubt else np.inf

@@ -117,12 +117,13 @@ def _told(
             better: Better = "higher" if about.better == "higher" else "lower"
             values = np.array([points[r].value for r in alike if r in points], dtype=float)
             floor = floors.get(about.unit or "", 0.0)
-            noise = None
+            noise, freedom = None, 0
             # The two alone would measure their own difference.
             if len(values) > rule.least_run_count + 1:
                 fitted = changes.fit(values, floor, rule.lasting_p)
-                noise = fitted.noise if fitted.freedom >= rule.least_run_count - 1 else None
-            judged = compare_two(one, two, better, floor, noise, rule)
+                if fitted.freedom >= rule.least_run_count - 1:
+                    noise, freedom = fitted.noise, fitted.freedom
+            judged = compare_two(one, two, better, floor, noise, rule, freedom)
         if reason:
             word = "incomplete" if verdict == "inconclusive" else ""
             judged = Judgement(

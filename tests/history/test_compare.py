@@ -238,6 +238,14 @@ def test_two_runs() -> None:
     assert (alone.verdict, alone.word) == ("inconclusive", "too short")
 
 
+def test_two_runs_of_one_sample_are_judged_by_the_noise_between_runs() -> None:
+    """A benchmark has one row per size: 480 -> 386 GB/s where runs spread by 1 %."""
+    base, run = Point(480.0, 1), Point(386.0, 2, 0.1)
+    assert compare_two(base, run, "higher", 0.0, 4.8, RULE, 12).verdict == "regressed"
+    assert compare_two(base, run, "higher", 0.0, 4.8, RULE, 1).verdict == "inconclusive"
+    assert compare_two(base, run, "higher", 0.0, None, RULE).word == "too short"
+
+
 def test_spikes_at_both_ends_are_seen() -> None:
     values = np.array([9.0, 1.0, 1.1, 0.9, 1.0, 1.1, 0.9, 9.0])
     assert changes.spikes(values, 0.1) == (0, 7)
