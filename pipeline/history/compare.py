@@ -39,6 +39,8 @@ VERDICTS: tuple[Verdict, ...] = (
 Better = Literal["lower", "higher"]
 # From so many runs on, the noise they show is as good as known.
 _LONG = 10
+# Times the noise: what is called no change reaches this far once in some hundred runs.
+_LARGE = 3.0
 
 __all__ = [
     "Better",
@@ -242,11 +244,14 @@ def settle(judgements: Sequence[Judgement], rule: Rule) -> list[Judgement]:
 def _taken_back(judged: Judgement) -> Judgement:
     if judged.reason:
         return replace(judged, verdict="inconclusive", word="noisy")
-    # What a longer history of this noise would call a change is not called unchanged.
-    is_large = abs(judged.change or 0.0) > 3.0 * (judged.noise or 0.0)
-    if is_large and judged.baseline_count < _LONG:
+    # What one more run, or a longer history, may call a change is not called unchanged.
+    times = abs(judged.change or 0.0) / judged.noise if judged.noise else 0.0
+    if times > _LARGE and judged.baseline_count < _LONG:
         reason = f"{judged.baseline_count} earlier runs do not measure the noise well enough"
         return replace(judged, verdict="inconclusive", word="too short", reason=reason)
+    if times > _LARGE:
+        reason = f"{times:.1f} times the noise off: the next runs tell"
+        return replace(judged, verdict="inconclusive", word="unconfirmed", reason=reason)
     return replace(judged, verdict="unchanged", word="within noise")
 
 

@@ -27,7 +27,7 @@ class Rule:
     night_share: float = 0.02
     lasting_share: float = 0.005
     pair_share: float = 0.03
-    noisy_share: float = 0.055
+    noisy_share: float = 0.05
     false_discovery_share: float = 0.002
     lasting_p: float = 0.0002
     surprise_ratio: float = 3.8

@@ -119,6 +119,11 @@ def test_much_noise_gives_no_verdict() -> None:
     assert (told.verdict, told.word) == ("inconclusive", "noisy")
 
 
+def test_an_even_spread_of_22_percent_is_noise_too() -> None:
+    told = verdict(100.0 + 22.0 * np.random.default_rng(5).permutation(np.linspace(0, 1, 16)))
+    assert (told.verdict, told.word) == ("inconclusive", "noisy")
+
+
 def test_two_modes_are_not_regressions_of_each_other() -> None:
     values = [100, 110, 100, 100, 110, 110, 100, 110, 100, 110, 100]
     told = verdict([*values, 110])
@@ -129,6 +134,13 @@ def test_two_modes_are_not_regressions_of_each_other() -> None:
 def test_what_would_need_a_longer_history_is_not_called_unchanged() -> None:
     told = verdict([100.0, 101.0, 99.0, 100.5, 99.5, 103.0])
     assert (told.verdict, told.word) == ("inconclusive", "too short")
+
+
+def test_what_the_next_night_may_call_a_step_is_not_called_unchanged() -> None:
+    for times in (4.0, 5.0, 6.0):
+        told = verdict([*noise(30, 0.01), 100.0 + times])
+        assert (told.verdict, told.word) == ("inconclusive", "unconfirmed")
+    assert verdict([*noise(30, 0.01), 101.5]).verdict == "unchanged"
 
 
 def test_one_sample_where_others_have_many_is_too_short() -> None:
