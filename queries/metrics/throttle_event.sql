@@ -82,7 +82,9 @@ SELECT
     CASE WHEN s.is_timed THEN s.start_ns END AS start_ns,
     CASE WHEN s.is_timed THEN s.end_ns END AS end_ns,
     CASE WHEN s.is_timed THEN s.end_ns - s.start_ns END AS dur_ns,
-    CASE WHEN s.is_timed THEN s.start_ns - z.first_ns END AS into_run_ns,
+    CASE WHEN s.is_timed THEN s.start_ns
+        - CASE s.aligned_by WHEN 'activity' THEN s.first_ns ELSE z.first_ns END
+    END AS into_run_ns,
     s.clock,
     s.aligned_by,
     CASE WHEN NOT s.is_timed THEN s.start_ns END AS first_tick,
@@ -107,7 +109,7 @@ SELECT
         WHEN p.clocks IS NULL THEN 'no steps with a time of day'
         WHEN NOT s.is_timed OR s.clock NOT IN ('utc', 'local')
             THEN 'the telemetry has no time of day'
-                || coalesce(', and activity tells none: ' || a.reasons, '')
+                || ', and activity gives none (activity_alignment)'
         WHEN NOT list_contains(p.clocks, s.clock)
             THEN 'steps and telemetry share no clock: '
                 || 'run.toml needs [telemetry] utc_offset'
@@ -132,20 +134,13 @@ JOIN (
 ) AS r USING (run_id)
 LEFT JOIN (
     SELECT
-        g.run_id, coalesce(g.clock, c.clock, 'source ' || g.source_id) AS clock,
-        min(coalesce(g.zero_ns, c.zero_ns, 0) + g.first_ns) AS first_ns
-    FROM telemetry_gpu AS g
-    LEFT JOIN telemetry_clock AS c USING (telemetry_key)
-    WHERE NOT g.is_profiler
+        run_id, coalesce(clock, 'source ' || source_id) AS clock,
+        min(coalesce(zero_ns, 0) + first_ns) AS first_ns
+    FROM telemetry_gpu
+    WHERE NOT is_profiler
     GROUP BY ALL
 ) AS z USING (run_id, clock)
 LEFT JOIN throttle_cost AS c USING (run_id, event)
-LEFT JOIN (
-    SELECT g.run_id, string_agg(DISTINCT a.reason, '; ' ORDER BY a.reason) AS reasons
-    FROM activity_alignment AS a
-    JOIN telemetry_gpu AS g USING (telemetry_key)
-    GROUP BY g.run_id
-) AS a USING (run_id)
 LEFT JOIN stepped AS p USING (run_id)
 LEFT JOIN source_clock AS f ON f.run_id = s.run_id AND f.source_id = s.source_id
 ORDER BY s.run_id, s.event

@@ -7,6 +7,7 @@
 -- clock  utc, local, or the source when times compare within one file only.
 -- is_timed  Whether start and end are times; false for rounds.
 -- aligned_by  What the clock rests on: time of day, or activity; NULL without a clock.
+-- first_ns  First sample of its GPUs, slowed down or not.
 -- limited_by  Reason of most of its windows.
 -- start_ns  Start on the clock, or first round.
 -- end_ns  End on the clock, or the round after the last.
@@ -27,6 +28,7 @@
 WITH member AS MATERIALIZED (
     SELECT
         m.*,
+        m.start_ns - w.start_ns + g.first_ns AS first_ns,
         g.gpu_key, g.host, g.device_id, g.gpu_id, g.rack, g.power_domain, g.source_id,
         w.limited_by, w.reasons, w.sample_count, w.min_clock_hz, w.fallen_share,
         w.mean_power_w, w.max_temperature_celsius
@@ -38,6 +40,7 @@ happened AS MATERIALIZED (
     SELECT
         run_id, event, family, clock, is_timed,
         min(aligned_by) AS aligned_by,
+        min(first_ns) AS first_ns,
         mode(limited_by ORDER BY limited_by) AS limited_by,
         min(start_ns) AS start_ns,
         max(end_ns) AS end_ns,
@@ -70,6 +73,7 @@ SELECT
     clock,
     is_timed,
     aligned_by,
+    first_ns,
     limited_by,
     start_ns,
     end_ns,
