@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pipeline import units
+
 
 class UserError(Exception):
     """A fault of input or usage, told in one line.
@@ -20,5 +22,5 @@ class UserError(Exception):
         text = f"{self.place}: {self.problem}"
         if self.way_out:
             text += f"; {self.way_out}"
-        # One line, whatever a file name or a driver's message contains.
-        return " ".join(text.split())
+        # One line that steers no terminal, whatever a file name or a driver's message contains.
+        return units.printable(" ".join(text.split()))

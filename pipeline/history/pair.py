@@ -13,7 +13,7 @@ from pipeline.history import changes, run_metrics, series
 from pipeline.history.attribution import Attribution, attribute
 from pipeline.history.compare import Better, Judgement, Rule, compare_two
 from pipeline.history.judged import About, Told
-from pipeline.history.regress import load_numbers, load_runs, rule_of
+from pipeline.history.regress import load_numbers, load_runs, names_like, rule_of
 from pipeline.history.series import Run
 from pipeline.history.step_change import load_parts
 
@@ -51,8 +51,7 @@ def compare_runs(store: Store, base_id: str, run_id: str, thresholds: Mapping[st
     runs = load_runs(store)
     for name in (base_id, run_id):
         if name not in runs:
-            known = ", ".join(sorted(runs)[:5]) or "none"
-            raise UserError(f"run {name}", "not in the store", f"there are: {known}")
+            raise UserError(f"run {name}", "not in the store", names_like(name, runs))
     base, run = runs[base_id], runs[run_id]
     differing = series.differences(base, run)
     verdict, reason = "", ""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import difflib
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -103,16 +104,21 @@ def load_runs(store: Store) -> dict[str, Run]:
     return series.runs_of(rows.fetchall())
 
 
+def names_like(name: str, known: Collection[str]) -> str:
+    """The names most like one that is not known, and how many there are."""
+    near = difflib.get_close_matches(name, known, n=5, cutoff=0.4) or sorted(known)[-5:]
+    return f"of {len(known)} the nearest are {'; '.join(near)}"
+
+
 def _chosen(
     every: list[Series], runs: dict[str, Run], only_series: Sequence[str], only_run: str | None
 ) -> list[Series]:
     if only_run is not None and only_run not in runs:
-        known = ", ".join(sorted(runs)[-5:])
-        raise UserError(f"run {only_run}", "not in the store", f"the last ones are {known}")
+        raise UserError(f"run {only_run}", "not in the store", names_like(only_run, runs))
     for name in only_series:
         if all(one.name != name for one in every):
-            known = "; ".join(one.name for one in every[:8])
-            raise UserError(f"--series {name}", "no such series", f"there are: {known}")
+            way_out = names_like(name, [one.name for one in every])
+            raise UserError(f"--series {name}", "no such series", way_out)
     chosen = [one for one in every if not only_series or one.name in only_series]
     if only_run is not None:
         chosen = [

@@ -118,6 +118,8 @@ def test_an_unknown_run_or_series_or_date_is_said(store: Store) -> None:
         regress(store, only_run="nothing")
     with pytest.raises(UserError, match="no such series"):
         regress(store, only_series=["nothing"])
+    with pytest.raises(UserError, match="of 4 the nearest are steady"):
+        regress(store, only_series=["stedy"])
     with pytest.raises(UserError, match="no date"):
         regress(store, since="yesterday")
 
