@@ -101,4 +101,7 @@ def _best(
         score = (len(found), len(without), changed, key == "host", -len(having))
         if best is None or score > best[0]:
             best = (score, (key, value, found, len(without), bool(without)))
+        elif score == best[0] and (key, found) == (best[1][0], best[1][2]):
+            # Two hosts of the same jobs cannot be told apart.
+            best = (score, (key, f"{best[1][1]}, {value}", *best[1][2:]))
     return best[1] if best else None

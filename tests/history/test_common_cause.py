@@ -22,6 +22,15 @@ def test_the_only_host_is_named_too_but_without_contrast() -> None:
     assert (cause.value, cause.is_contrasted) == ("node-a", False)
 
 
+def test_two_hosts_of_the_same_jobs_are_named_both() -> None:
+    hosts = {"a": ("x", "y"), "b": ("x", "y"), "c": ("z", "y")}
+    slow = [Case(name, "regressed", {"host": hosts[name]}, frozenset()) for name in "ab"]
+    (cause,) = common_causes(slow)
+    assert (cause.key, cause.value) == ("host", "x, y")
+    well = Case("c", "unchanged", {"host": hosts["c"]}, frozenset())
+    assert [cause.value for cause in common_causes([*slow, well])] == ["x"]
+
+
 def test_an_upgrade_is_a_cause_where_it_is_new() -> None:
     slow = [case(f"s{i}", "regressed", f"n{i}", "versions.nccl", nccl="2.28") for i in range(4)]
     (cause,) = common_causes([*slow, case("t", "unchanged", "n9")])
