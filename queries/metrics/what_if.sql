@@ -93,11 +93,8 @@ gain AS MATERIALIZED (
         )
     FROM idle_of_wall
     UNION ALL
-    SELECT
-        d.device_key, t.run_id, t.step, 'no copies or sets alone',
-        t.exposed_memory_ns
-    FROM step_time AS t
-    JOIN traced_device AS d USING (run_id, source_id, process, device_id)
+    SELECT device_key, run_id, step, 'no copies or sets alone', exposed_memory_ns
+    FROM compared
     UNION ALL
     SELECT
         device_key, run_id, step, class || ' kernels as fast as on the median rank',

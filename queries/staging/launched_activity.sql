@@ -11,6 +11,12 @@
 -- call_end_ns  End of the launching call.
 -- start_ns    Start on the GPU.
 -- end_ns      End on the GPU.
+WITH launch AS (
+    -- One number for each row to join by: of text keys a hash table holds a copy a row.
+    SELECT d.device_key, c.correlation_id, c.thread, c.start_ns, c.end_ns
+    FROM api_call AS c
+    JOIN traced_device AS d USING (run_id, source_id, process)
+)
 SELECT
     a.run_id,
     a.source_id,
@@ -23,4 +29,4 @@ SELECT
     a.start_ns,
     a.end_ns
 FROM activity AS a
-JOIN api_call AS c USING (run_id, source_id, process, correlation_id)
+JOIN launch AS c USING (device_key, correlation_id)

@@ -17,9 +17,9 @@
 --                clock_early_share and clock_late_ns.
 -- disagreement_ns  By how much they disagree at least; NULL when aligned.
 WITH used_stream AS MATERIALIZED (
-    SELECT device_key, run_id, source_id, process, device_id, stream_id
-    FROM activity
-    GROUP BY ALL
+    SELECT d.device_key, d.run_id, d.source_id, d.process, d.device_id, s.stream_id
+    FROM (SELECT DISTINCT device_key, stream_id FROM activity) AS s
+    JOIN traced_device AS d USING (device_key)
 ),
 -- Streams are numbered by context: with several on one device it is not told which one
 -- was waited for.

@@ -9,33 +9,37 @@
 -- kernel_count  Kernels.
 -- total_ns      Sum of their durations.
 WITH bound AS MATERIALIZED (FROM step_bound),
--- A file may hold a call twice.
-launch AS (
-    SELECT run_id, source_id, process, correlation_id, min(start_ns) AS start_ns
-    FROM api_call
-    WHERE correlation_id IS NOT NULL
-    GROUP BY run_id, source_id, process, correlation_id
-),
-timed AS (
+executed AS (
     SELECT
-        d.device_key, k.name_id, k.end_ns - k.start_ns AS dur_ns,
+        d.device_key, k.correlation_id, k.name_id, k.start_ns, k.end_ns,
         hash(k.name_id, k.grid_x, k.grid_y, k.grid_z, k.block_x, k.block_y, k.block_z)
-            AS shape,
-        c.start_ns IS NOT NULL AND h.device_key IS NOT NULL AS is_host,
-        CASE WHEN h.device_key IS NOT NULL THEN coalesce(c.start_ns, k.start_ns)
-            ELSE k.start_ns END AS moment_ns
+            AS shape
     FROM kernel AS k
     JOIN traced_device AS d USING (run_id, source_id, process, device_id)
     JOIN classified_kernel_name AS n USING (name_id)
-    SEMI JOIN bound AS b ON b.device_key = d.device_key
-    LEFT JOIN launch AS c
-        ON c.run_id = k.run_id
-        AND c.source_id = k.source_id
-        AND c.process = k.process
-        AND c.correlation_id = k.correlation_id
-    LEFT JOIN (SELECT DISTINCT device_key FROM bound WHERE is_host) AS h
-        ON h.device_key = d.device_key
     WHERE n.class <> 'communication'
+),
+-- A file may hold a call twice.
+launch AS (
+    SELECT d.device_key, c.correlation_id, min(c.start_ns) AS start_ns
+    FROM api_call AS c
+    JOIN traced_device AS d USING (run_id, source_id, process)
+    SEMI JOIN executed AS k
+        ON k.device_key = d.device_key AND k.correlation_id = c.correlation_id
+    GROUP BY d.device_key, c.correlation_id
+),
+timed AS (
+    SELECT
+        k.device_key, k.name_id, k.end_ns - k.start_ns AS dur_ns, k.shape,
+        c.start_ns IS NOT NULL AND h.device_key IS NOT NULL AS is_host,
+        CASE WHEN h.device_key IS NOT NULL THEN coalesce(c.start_ns, k.start_ns)
+            ELSE k.start_ns END AS moment_ns
+    FROM executed AS k
+    SEMI JOIN bound AS b ON b.device_key = k.device_key
+    LEFT JOIN launch AS c
+        ON c.device_key = k.device_key AND c.correlation_id = k.correlation_id
+    LEFT JOIN (SELECT DISTINCT device_key FROM bound WHERE is_host) AS h
+        ON h.device_key = k.device_key
 )
 SELECT
     t.device_key,

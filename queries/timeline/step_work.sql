@@ -15,6 +15,11 @@
 -- exposed_memory_ns  Copies and sets with no kernel and no graph beside them.
 -- idle_ns          Nothing runs.
 WITH bound AS MATERIALIZED (FROM step_bound),
+launch AS (
+    SELECT d.device_key, c.correlation_id, c.start_ns
+    FROM api_call AS c
+    JOIN traced_device AS d USING (run_id, source_id, process)
+),
 timed AS (
     SELECT
         a.device_key, a.start_ns, a.end_ns, a.is_communication, a.is_compute,
@@ -23,11 +28,8 @@ timed AS (
             ELSE a.start_ns END AS moment_ns
     FROM activity AS a
     SEMI JOIN bound AS b USING (device_key)
-    LEFT JOIN api_call AS c
-        ON c.run_id = a.run_id
-        AND c.source_id = a.source_id
-        AND c.process = a.process
-        AND c.correlation_id = a.correlation_id
+    LEFT JOIN launch AS c
+        ON c.device_key = a.device_key AND c.correlation_id = a.correlation_id
     LEFT JOIN (SELECT DISTINCT device_key FROM bound WHERE is_host) AS h
         ON h.device_key = a.device_key
 ),
