@@ -291,6 +291,9 @@ class Store:
         connection = duckdb.connect(database)
         connection.execute("SET enable_progress_bar = false")
         connection.execute(f"SET temp_directory = {_literal(tempfile.gettempdir())}")
+        # Beyond this it spills to temp_directory: with what Python and Arrow hold, 5 million
+        # kernels then stay within 1.5 GB.
+        connection.execute("SET memory_limit = '1100MB'")
         # A nested-loop join is otherwise chosen for ASOF joins with few rows on one side.
         connection.execute("SET asof_loop_join_threshold = 0")
         return connection
