@@ -23,6 +23,7 @@ from simulation import simulate
 
 Change = Callable[[Operation], list[Operation]]
 HEALTHY = load("ddp_healthy")
+ASKED_OF_LAUNCHES = ("step_time", "kernel_gap_cause", "launch_summary", "nvtx_summary")
 VIEWS = ("collective", "straggler", "what_if", "rank_difference")
 
 
@@ -62,6 +63,13 @@ class Made:
     lost_ns: int
     connection: duckdb.DuckDBPyConnection
 
+    def without(self, table: str) -> None:
+        """As if the capture had not recorded this."""
+        self.connection.execute(f"CREATE TEMP TABLE {table} AS FROM {table} LIMIT 0")
+        for name in [n for n in catalog.queries() if n in catalog.used_repeatedly(VIEWS)]:
+            sql = catalog.queries()[name].sql
+            self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql}")
+
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return self.connection.execute(sql).fetchall()
 
@@ -69,21 +77,27 @@ class Made:
 Maker = Callable[..., Made]
 
 
-@pytest.fixture
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Maker:
-    """Writes a job with these clocks of its second host, and ingests it."""
-    monkeypatch.setattr(make.lzma, "compress", lambda content, preset: content)
+def stored(
+    job: Job, folder: Path, error_us: float = 50_000.0, drift_ppm: float = 20.0
+) -> tuple[dict[str, Any], Store]:
+    """A job's truth, and the store of its files, with these clocks of its second host."""
+    clock = {"clock_error_us": error_us, "clock_drift_ppm": drift_ppm}
+    hosts = {**job.hosts, "node-b": {**job.hosts["node-b"], **clock}}
+    job = replace(job, name="job", hosts=hosts, gpu_metrics={})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(make.lzma, "compress", lambda content, preset: content)
+        truth = make.make(job, folder / "job")
+    for file in (folder / "job").glob("*.xz"):
+        file.rename(file.with_suffix(""))
+    store = Store.create(folder / "store")
+    assert ingest([folder / "job"], store, run="job", jobs=1).count("stored") == len(job.files)
+    return truth, store
 
+
+@pytest.fixture
+def made(tmp_path: Path) -> Maker:
     def write(job: Job, error_us: float = 50_000.0, drift_ppm: float = 20.0) -> Made:
-        clock = {"clock_error_us": error_us, "clock_drift_ppm": drift_ppm}
-        hosts = {**job.hosts, "node-b": {**job.hosts["node-b"], **clock}}
-        job = replace(job, name="job", hosts=hosts, gpu_metrics={})
-        truth = make.make(job, tmp_path / "job")
-        for file in (tmp_path / "job").glob("*.xz"):
-            file.rename(file.with_suffix(""))
-        store = Store.create(tmp_path / "store")
-        summary = ingest([tmp_path / "job"], store, run="job", jobs=1)
-        assert summary.count("stored") == len(job.files)
+        truth, store = stored(job, tmp_path, error_us, drift_ppm)
         lost_ns = ended(job) - ended(replace(HEALTHY, steps=job.steps))
         return Made(truth, lost_ns, store.connect(asked=VIEWS))
 
@@ -208,3 +222,41 @@ def test_a_capture_that_begins_later(made: Maker) -> None:
     ).fetchall()
     assert [row[:2] for row in rows] == [(0, 3), (1, 3), *[(step, 4) for step in range(2, 8)]]
     assert [rank for rank, verdict in verdicts(made_job) if verdict == "straggler"] == [2]
+
+
+def test_a_late_rank_without_ranges(made: Maker) -> None:
+    job = made(changed("step", before_the_copy(host(3000, ranks="2", steps="3,4,6"))))
+    job.without("nvtx_range")
+    assert job.rows("SELECT DISTINCT origin FROM device_step") == [("kernel period",)]
+    assert [rank for rank, verdict in verdicts(job) if verdict == "straggler"] == [2]
+    ((lost_ns, count),) = job.rows("SELECT lost_ns, critical_count FROM straggler WHERE rank = 2")
+    assert (lost_ns, count >= 3) == (pytest.approx(job.lost_ns, rel=0.05), True)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "cuLaunchKernel",
+        "cuLaunchKernelEx",
+        "cudaLaunchCooperativeKernel_v9000",
+        "cudaLaunchKernel_ptsz_v7000",
+        "cudaLaunchKernelExC_v11060",
+    ],
+)
+def test_whatever_call_launches_a_kernel(made: Maker, sample_store: Path, call: str) -> None:
+    kernels = {name: {**kernel, "call": call} for name, kernel in HEALTHY.kernels.items()}
+    plain = {**HEALTHY.hosts["node-b"]}
+    job = made(replace(HEALTHY, kernels=kernels), plain["clock_error_us"], 0.0)
+    usual = Store.open(sample_store).connect(runs=["ddp_healthy"], asked=ASKED_OF_LAUNCHES)
+    for columns in (
+        "rank, step, begin_ns, step_ns, compute_ns, idle_ns, origin FROM step_time",
+        "rank, step, cause, total_ns FROM kernel_gap_cause",
+        "* EXCLUDE (run_id, source_id) FROM launch_summary",
+        "rank, name, projected_ns, any_thread_projected_ns FROM nvtx_summary",
+    ):
+        sql = f"SELECT {columns} ORDER BY ALL"
+        rows = job.rows(sql)
+        assert rows
+        assert rows == usual.execute(sql).fetchall()
+    assert job.rows(f"SELECT count(*) > 0 FROM api_summary WHERE name = '{call.split('_v')[0]}'"
+                    " OR name = '" + call + "'") == [(True,)]  # fmt: skip

@@ -24,12 +24,12 @@
 WITH found AS (
     SELECT
         device_key, step, name, start_ns, work_end_ns, host_start_ns, host_end_ns,
-        origin, confidence
+        origin, confidence, false AS is_cut_off
     FROM launched_step
     UNION ALL
     SELECT
         device_key, step, NULL, start_ns, work_end_ns, NULL, NULL, 'kernel period',
-        confidence
+        confidence, is_cut_off
     FROM periodic_step
 ),
 ended AS (
@@ -135,7 +135,7 @@ SELECT
     confidence,
     CASE
         WHEN is_profiler THEN 'profiler'
-        WHEN origin = 'kernel period' AND next_start_ns IS NULL THEN 'cut off'
+        WHEN is_cut_off THEN 'cut off'
         WHEN origin = 'training log' AND (is_at_begin OR is_at_end) THEN 'cut off'
         -- Only steps at the beginning: a slow step later is a finding.
         WHEN bool_and(is_slow) OVER (
