@@ -156,7 +156,7 @@ def _table(name: str) -> dict[str, Any]:
     return {**below, **own, "programs": programs}
 
 
-def _program(text: str) -> list[Operation]:
+def parse(text: str) -> list[Operation]:
     """A program's lines as operations."""
     operations = []
     for line in text.splitlines():
@@ -182,7 +182,7 @@ def load(name: str) -> Job:
     ]
     files = [TraceFile(**{**row, "pids": tuple(row["pids"])}) for row in table["files"]]
     programs = {
-        program: {part: _program(text) for part, text in parts.items()}
+        program: {part: parse(text) for part, text in parts.items()}
         for program, parts in table["programs"].items()
     }
     optional: dict[str, Any] = {

@@ -21,6 +21,8 @@ SCHEMAS = {
     "ncclAllReduce": (16777221, (_COMMUNICATOR, _BYTES, (REDUCTION, "Reduction operation"))),
     "ncclBroadcast": (16777222, (_COMMUNICATOR, _BYTES, (INT, "Root"))),
     "ncclReduceScatter": (16777223, (_COMMUNICATOR, _BYTES, (REDUCTION, "Reduction operation"))),
+    "ncclSend": (16777225, (_COMMUNICATOR, _BYTES, (INT, "Peer rank"))),
+    "ncclRecv": (16777226, (_COMMUNICATOR, _BYTES, (INT, "Peer rank"))),
     "ncclCommInitRankConfig": (
         16777227,
         (_COMMUNICATOR, (INT, "No. of ranks"), (INT, "Rank"), (INT, "CUDA device")),

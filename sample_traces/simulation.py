@@ -8,7 +8,7 @@ All times are nanoseconds on the job's own clock.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from description import Communicator, Job, Operation, Process, us
@@ -311,6 +311,10 @@ class Player:
         kernel = self.job.kernels[op.words[0]]
         call = self._call(op, "cudaLaunchKernelExC_v11060", us(self.job.call_us["launch"]))
         group = self._communicator(op.settings["group"]) if "group" in op.settings else None
+        whole = group
+        if group and "peer" in op.settings:  # of a communicator only two meet
+            pair = sorted([int(op.settings["peer"]), self.process.rank or 0])
+            group = replace(group, ranks=tuple(pair))
         index = sum(entry.communicator == group for entry in self.recording.entries)
         peers = self.peers.get(group, [])
         entered = [*(peers[index] if index < len(peers) else []), start]
@@ -324,11 +328,13 @@ class Player:
         self.recording.entries.append(
             Entry(op.text("op", "all_reduce"), size, self.step, start, end, group)
         )
-        if group and self.open and self.open[-1].name.startswith("nccl"):
+        if whole and self.open and self.open[-1].name.startswith("nccl"):
             self.open[-1].payload = {
-                "NCCL communicator ID": group.number, "Message size [bytes]": size,
+                "NCCL communicator ID": whole.number, "Message size [bytes]": size,
                 **({"Reduction operation": "Sum"} if "reduce" in op.text("op", "") else {}),
                 **({"Root": int(op.settings["root"])} if "root" in op.settings else {}),
+                **({"Peer rank": whole.ranks.index(int(op.settings["peer"]))}
+                   if "peer" in op.settings else {}),
             }  # fmt: skip
 
     def _communicator(self, name: str) -> Communicator:

@@ -12,7 +12,7 @@
 -- channel     What keeps collectives of one operation apart: the communicator where it is
 --             known, else the place of the stream among those on which the process runs
 --             this operation. Sends and receives between two ranks, where NCCL names
---             them, are of a channel of their own.
+--             them, are of a channel of their own, and of one for each direction.
 -- communicator_id  See collective_call; NULL when the export does not tell.
 -- communicator_size  Ranks of that communicator that take part: 2 of a channel between
 --             two; NULL when not told.
@@ -76,7 +76,9 @@ described AS (
             ) THEN m.communicator_size ELSE 1 END END AS message_bytes,
         m.communicator_size,
         CASE WHEN c.operation IN ('send', 'recv') AND c.peer_rank <> o.rank THEN
-            least(c.peer_rank, o.rank) || '-' || greatest(c.peer_rank, o.rank) END AS pair
+            least(c.peer_rank, o.rank) || '-' || greatest(c.peer_rank, o.rank) END AS pair,
+        CASE WHEN (c.operation = 'send') = (o.rank < c.peer_rank) THEN ' up' ELSE ' down'
+            END AS direction
     FROM collective_call AS c
     JOIN member AS m USING (run_id, communicator_id)
     LEFT JOIN own_rank AS o
@@ -104,6 +106,10 @@ told AS (
         sum(message_bytes)::BIGINT AS message_bytes,
         CASE WHEN count(DISTINCT pair) = 1 AND count(pair) = count(*)
             THEN any_value(pair) END AS only_pair,
+        -- The n-th send meets the n-th receive of its direction, whatever is sent back in
+        -- between; a group may hold both.
+        CASE WHEN count(DISTINCT direction) = 1 THEN any_value(direction) ELSE '' END
+            AS only_direction,
         CASE WHEN only_pair IS NOT NULL THEN 2 ELSE any_value(communicator_size) END
             AS communicator_size
     FROM described
@@ -117,7 +123,7 @@ joined AS (
         l.call_start_ns,
         coalesce(k.operation, t.operation) AS operation,
         t.communicator_id,
-        t.only_pair AS pair,
+        t.only_pair || t.only_direction AS pair,
         t.communicator_size,
         t.message_bytes
     FROM communication AS k

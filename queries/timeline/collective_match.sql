@@ -77,6 +77,14 @@ source AS (
 world AS (
     SELECT run_id, max(world_size) AS world_size FROM run GROUP BY run_id
 ),
+-- Of more than two that send and receive nothing but NCCL's payload tells who meets whom:
+-- pairs in lockstep look like a group, and a stream may lead to either neighbour.
+exchanging AS (
+    SELECT run_id, count(DISTINCT device_key) AS device_count
+    FROM per_device
+    WHERE operation = 'send_recv'
+    GROUP BY run_id
+),
 keyed AS MATERIALIZED (
     SELECT
         p.*, a.alike_key, a.rank_count, a.is_rooted, a.source_count, a.sequence,
@@ -86,6 +94,9 @@ keyed AS MATERIALIZED (
             WHEN p.has_steps AND p.region IS NULL
                 THEN 'its launch was not recorded, so its step is unknown'
             WHEN a.rank_count < 2 THEN 'no other rank ran this operation on this stream'
+            WHEN p.operation = 'send_recv' AND p.communicator_size IS NULL
+                AND e.device_count > 2
+                THEN 'which ranks send to each other is not recorded'
             WHEN NOT a.is_even THEN 'ranks ran different numbers of it'
             WHEN a.rank_count < p.communicator_size
                 THEN 'only ' || a.rank_count || ' of ' || p.communicator_size
@@ -103,6 +114,7 @@ keyed AS MATERIALIZED (
         AND a.beside_step IS NOT DISTINCT FROM p.beside_step
     JOIN source AS o ON o.run_id = p.run_id AND o.source_id = p.source_id
     LEFT JOIN world AS w ON w.run_id = p.run_id
+    LEFT JOIN exchanging AS e ON e.run_id = p.run_id
 ),
 common AS MATERIALIZED (
     SELECT

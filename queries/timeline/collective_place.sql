@@ -91,7 +91,10 @@ stepped AS (
         CASE WHEN r.has_steps THEN l.beside_step END AS place_step,
         r.device_count,
         r.has_steps,
-        r.is_numbered
+        r.is_numbered,
+        bool_and(l.call_start_ns IS NOT NULL) OVER (
+            PARTITION BY l.device_key, l.operation, l.channel
+        ) AS is_launch_known
     FROM launched AS l
     JOIN per_run AS r USING (run_id)
 )
@@ -110,9 +113,12 @@ SELECT
     place_region AS region,
     place_step AS beside_step,
     call_start_ns,
+    -- On one stream both orders are the same; a communicator may use several.
     row_number() OVER (
         PARTITION BY device_key, operation, channel, place_region, place_step
-        ORDER BY start_ns, end_ns, call_start_ns
+        ORDER BY
+            CASE WHEN is_launch_known THEN call_start_ns ELSE start_ns END,
+            start_ns, end_ns
     ) AS ordinal,
     device_count,
     has_steps,

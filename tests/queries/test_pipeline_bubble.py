@@ -118,3 +118,38 @@ def test_three_stages_meet_in_pairs(trace: Trace, peers_told: bool) -> None:
 def test_without_sends_and_receives_there_is_no_pipeline(trace: Trace) -> None:
     play(trace, [(0, 40, "gemm"), (50, 70, "ncclAllReduce")])
     assert asked(trace, "*") == []
+
+
+def test_pairs_in_lockstep_are_no_group_of_four(trace: Trace) -> None:
+    # Ranks 2 and 3 do what 0 and 1 do, 5 us later: who meets whom is not recorded.
+    first, second = [(0, 30, "gemm"), (30, 35, EXCHANGE)], [(0, 35, EXCHANGE)]
+    later = [(0, 35, "gemm"), (35, 40, EXCHANGE)], [(0, 40, EXCHANGE)]
+    play(trace, first, second, *later)
+    assert asked(trace, "DISTINCT bubble_ns, peer, reason") == [
+        (None, None, "which ranks send to each other is not recorded")
+    ]
+
+
+def test_sends_and_receives_of_one_pair_in_different_order(trace: Trace) -> None:
+    # Two micro-batches: 0 sends twice before it receives, 1 sends back after each.
+    plan = {
+        0: [("send", 10, 20), ("send", 30, 60), ("recv", 60, 65)],
+        1: [("recv", 0, 20), ("send", 40, 65), ("recv", 50, 60)],
+    }
+    for rank, exchanges in plan.items():
+        where = trace.rank(rank, source_id="one file")
+        call = {"communicator_id": "0xA", "thread": 1, **where}
+        trace.insert(
+            "collective_call", operation="init", start_ns=-1, rank=rank, rank_count=2, **call
+        )
+        for step in range(2):
+            begin = 100 * step * US
+            trace.step(where, begin, begin + 100 * US, f"step {step}")
+            trace.launched(where, begin + 98 * US, begin + 99 * US)
+            for operation, start_us, end_us in exchanges:
+                start = begin + start_us * US
+                more = {"operation": operation, "peer_rank": 1 - rank, "message_bytes": 8}
+                trace.insert("collective_call", start_ns=start, end_ns=start, **more, **call)
+                trace.launched(where, start, begin + end_us * US, EXCHANGE, stream_id=20)
+    # 0 waits in [30, 50) for the second receive, 1 in [0, 10) for the first and in [40, 60).
+    assert asked(trace, "DISTINCT rank, bubble_ns") == [(0, 20 * US), (1, 30 * US)]
