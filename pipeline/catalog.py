@@ -173,8 +173,8 @@ def _every_finding(findings: list[Query]) -> Query:
 SELECT
     f.run_id, f.finding, {", ".join("f." + name for name in FINDING_COLUMNS[1:])},
     f.cost_share * s.gpu_hours AS gpu_hours,
-    f.cost_share * s.gpu_count * 24 AS gpu_hours_per_day,
-    f.cost_share * s.gpu_count * 24 * s.price_per_gpu_hour AS price_per_day,
+    gpu_hours_per_day_of(f.cost_share, s.gpu_count) AS gpu_hours_per_day,
+    gpu_hours_per_day_of(f.cost_share, s.gpu_count) * s.price_per_gpu_hour AS price_per_day,
     f.statement, f.hint
 FROM found AS f
 LEFT JOIN run_scale AS s USING (run_id)

@@ -158,6 +158,7 @@ def diagnose(
     import shutil
 
     from pipeline import diagnose as diagnosing
+    from pipeline.diagnosis_text import as_text
 
     connection = open_store(store_path).connect(thresholds, [run], asked=diagnosing.VIEWS)
     diagnosis = diagnosing.diagnose(connection, run)
@@ -167,7 +168,7 @@ def diagnose(
         width = shutil.get_terminal_size((100, 24)).columns
         is_coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         paint = {"paint": _painted} if is_coloured else {}
-        click.echo(diagnosing.as_text(diagnosis, width, **paint))
+        click.echo(as_text(diagnosis, width, **paint))
     failing = {"none": (), "fault": ("fault",), "wall": ("fault", "wall")}[fail_on]
     if diagnosis.kind in failing:
         sys.exit(1)

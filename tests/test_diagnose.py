@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from pipeline.diagnose import Diagnosis, as_record, as_text, judge, savings
+from pipeline.diagnose import Diagnosis, as_record, judge, savings
+from pipeline.diagnosis_text import as_text
 
 Row = dict[str, Any]
 SCALE = {"gpu_count": 4, "gpu_hours": 0.1, "price_per_gpu_hour": 2.0, "currency": "EUR"}
@@ -133,7 +134,7 @@ def test_the_text_says_what_is_saved() -> None:
 
 def test_nothing_is_saved_where_nothing_costs() -> None:
     text = as_text(verdict(wall("launch")))
-    assert text.startswith("run: no wall found\n  sure\n\n")
+    assert text.startswith("run: no wall found\n  confidence: sure\n\n")
     assert "without it" not in text
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from pipeline import diagnose
 from pipeline.diagnose import Diagnosis
+from pipeline.diagnosis_text import as_text
 from pipeline.ingest import ingest
 from pipeline.store import Store
 
@@ -149,4 +150,4 @@ def test_one_rank_alone_cannot_tell_waiting_from_transfer(of: Diagnoser) -> None
     found = of(late("2", "3000"), keep="rank0")
     assert found.kind == "cannot tell"
     assert "nsys on every rank" in {row["need"] for row in found.missing}
-    assert "nsys profile" in diagnose.as_text(found)
+    assert "nsys profile" in as_text(found)

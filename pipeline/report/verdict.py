@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline import diagnose, units
-from pipeline.diagnose import FINDINGS_SHOWN, Diagnosis, Row
+from pipeline.diagnose import Diagnosis, Row
+from pipeline.diagnosis_text import FINDINGS_SHOWN
 from pipeline.history.series import into_series, runs_of
 from pipeline.report.section import Finding, Section, Source, Verdict, Wall
 

@@ -62,8 +62,9 @@ SELECT
     CASE WHEN l.basis = 'step' AND l.cost_share > 0
         THEN l.cost_ns / l.cost_share - l.cost_ns END AS after_ns,
     s.gpu_count,
-    l.cost_share * s.gpu_count * 24 AS gpu_hours_per_day,
-    l.cost_share * s.gpu_count * 24 * s.price_per_gpu_hour AS price_per_day,
+    gpu_hours_per_day_of(l.cost_share, s.gpu_count) AS gpu_hours_per_day,
+    gpu_hours_per_day_of(l.cost_share, s.gpu_count) * s.price_per_gpu_hour
+        AS price_per_day,
     s.currency,
     l.limit_share,
     l.is_evident OR coalesce(l.cost_share >= l.limit_share, false) AS is_wall,
