@@ -11,6 +11,18 @@ import pytest
 from pipeline.ingest import ingest
 from pipeline.store import Store
 
+ASKED = (
+    "gpu_sample",
+    "ingest_issue",
+    "source_file",
+    "gpu_event",
+    "gpu_counter",
+    "clock_window",
+    "throttle_event",
+    "hardware_error",
+    "gpu_energy",
+)
+
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 
 
@@ -28,7 +40,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Any]:
     store = Store.create(folder / "store")
     summary = ingest([folder / "logs"], store, jobs=1)
     assert [outcome.kind for outcome in summary.outcomes] == ["stored", "stored"]
-    return truth, store.connect()
+    return truth, store.connect(asked=ASKED)
 
 
 def asked(connection: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[Any, ...]]:

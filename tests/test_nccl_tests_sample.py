@@ -16,6 +16,13 @@ sys.path.insert(0, str(SAMPLES))
 
 from nccl_tests_logs import write  # noqa: E402
 
+ASKED = (
+    "collective_benchmark",
+    "collective_benchmark_run",
+    "collective_benchmark_device",
+    "source_file",
+)
+
 DESCRIPTION = SAMPLES / "jobs" / "slow_link.nccl_tests_logs.toml"
 
 
@@ -28,7 +35,7 @@ def truth_and_store(
     store = Store.create(folder / "store")
     outcomes = ingest([folder / "job"], store, jobs=1).outcomes
     assert [(o.kind, o.issues) for o in outcomes] == [("stored", ())] * len(truth["files"])
-    return truth, store.connect()
+    return truth, store.connect(asked=ASKED)
 
 
 def test_every_row_is_read_as_it_was_meant(

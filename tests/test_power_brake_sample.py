@@ -11,6 +11,8 @@ import pytest
 from pipeline.ingest import ingest
 from pipeline.store import Store
 
+ASKED = ("gpu_sample", "source_file", "device", "ingest_issue", "throttle_event", "clock_window")
+
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 Sampled = dict[tuple[str, str, str], list[tuple[int, float]]]
 
@@ -24,7 +26,7 @@ def ingested(
     truth = importlib.import_module(name).write(tomllib.loads(text), folder / "job")
     store = Store.create(folder / "store")
     assert ingest([folder / "job"], store, jobs=1).count("stored") == len(truth["files"])
-    return truth, store.connect()
+    return truth, store.connect(asked=ASKED)
 
 
 def stored(connection: duckdb.DuckDBPyConnection, file: str) -> Sampled:

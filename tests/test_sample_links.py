@@ -11,6 +11,17 @@ import pytest
 from pipeline.ingest import ingest
 from pipeline.store import Store
 
+ASKED = (
+    "link_benchmark",
+    "link",
+    "device_affinity",
+    "source_file",
+    "run_description",
+    "run_fact",
+    "host_placement",
+    "host_address",
+)
+
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 RUN_TOMLS = sorted(SAMPLES.glob("jobs/*.run_toml.toml"))
 Truth = dict[str, Any]
@@ -30,7 +41,7 @@ def stored(folder: Path, store: Path) -> duckdb.DuckDBPyConnection:
     kept = Store.create(store)
     for outcome in ingest([folder], kept, jobs=1).outcomes:
         assert (outcome.kind, outcome.issues, outcome.fault) == ("stored", (), None)
-    return kept.connect()
+    return kept.connect(asked=ASKED)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +54,7 @@ def links(tmp_path_factory: pytest.TempPathFactory) -> tuple[Truth, duckdb.DuckD
 Links = tuple[Truth, duckdb.DuckDBPyConnection]
 
 
-@pytest.mark.parametrize("table", ["link_benchmark", "link", "device_affinity"])
+@pytest.mark.parametrize("table", ["link_benchmark", "link", "device_affinity", "device_affinity"])
 def test_every_row_is_what_was_written(links: Links, table: str) -> None:
     truth, connection = links
     for name, tables in truth["files"].items():

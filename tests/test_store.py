@@ -57,7 +57,7 @@ def held(store: Store) -> list[tuple[Any, ...]]:
     """Run, file and content of everything visible, refusals included."""
     return (
         Store.open(store.root)
-        .connect()
+        .connect(asked=["source_file", "api_name"])
         .execute(
             "SELECT run_id, path, status, name FROM source_file"
             " LEFT JOIN api_name USING (run_id, source_id) ORDER BY ALL"
@@ -287,7 +287,11 @@ def test_a_run_may_have_any_name(store: Store, run: str) -> None:
     put(store, run, "a", "one")
     assert held(store) == [(run, "a", "complete", "one")]
     assert store.runs() == [run]
-    found = store.connect(runs=[run]).execute("SELECT run_id, source_id FROM api_name").fetchall()
+    found = (
+        store.connect(runs=[run], asked=["api_name"])
+        .execute("SELECT run_id, source_id FROM api_name")
+        .fetchall()
+    )
     assert found == [(run, source_id("a"))]
     assert [p.name for p in store.root.parent.iterdir()] == ["store"]
 
@@ -314,9 +318,15 @@ def test_a_store_may_lie_anywhere(tmp_path: Path, name: str) -> None:
 def test_only_chosen_runs(store: Store) -> None:
     put(store, "r", "a", "one")
     put(store, "s", "a", "two")
-    chosen = store.connect(runs=["s"]).execute("SELECT name FROM api_name").fetchall()
+    chosen = (
+        store.connect(runs=["s"], asked=["api_name"])
+        .execute("SELECT name FROM api_name")
+        .fetchall()
+    )
     assert chosen == [("two",)]
-    assert store.connect(runs=["s"]).execute("FROM kernel").fetchall() == []  # has no file
+    assert (
+        store.connect(runs=["s"], asked=["kernel"]).execute("FROM kernel").fetchall() == []
+    )  # has no file
     with pytest.raises(UserError, match="run t: not in the store"):
         store.connect(runs=["t"])
 
@@ -340,14 +350,14 @@ def test_of_the_baseline_that_a_chosen_run_names_only_benchmarks_stay(store: Sto
                 told = {"key": "baseline.run", "value_text": named}
                 staging.write("run_description", 0, [batch("run_description", told)])
             staging.commit(run, "a")
-    connection = store.connect(runs=["job"])
+    connection = store.connect(runs=["job"], asked=catalog.tables())
     seen = "SELECT run_id FROM collective_benchmark_device ORDER BY 1"
     assert connection.execute(seen).fetchall() == [("baseline",), ("job",)]
     assert connection.execute("SELECT run_id FROM source_file").fetchall() == [("job",)]
 
 
 def test_what_the_samples_gave_obeys_every_rule_of_the_schemas(sample_store: Path) -> None:
-    stored = Store.open(sample_store).connect()
+    stored = Store.open(sample_store).connect(asked=catalog.tables())
     for table in catalog.tables().values():
         data = stored.sql(f"FROM {table.name}").to_arrow_table()
         strict = duckdb.connect()

@@ -590,7 +590,9 @@ def test_a_log_in_a_store(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "store")
     (outcome,) = ingest([tmp_path / "dmon.txt"], store, jobs=1, hints=Hints("node-a")).outcomes
     assert (outcome.kind, outcome.row_count) == ("stored", 3)
-    found = store.connect().execute("SELECT host, metric, value FROM gpu_sample ORDER BY metric")
+    found = store.connect(asked=["gpu_sample"]).execute(
+        "SELECT host, metric, value FROM gpu_sample ORDER BY metric"
+    )
     assert found.fetchall()[1] == ("node-a", "power_w", 185.3)
 
 

@@ -216,7 +216,9 @@ def test_a_table_in_a_store(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "store")
     (outcome,) = ingest([tmp_path / "job.out"], store, jobs=1).outcomes
     assert (outcome.kind, outcome.row_count) == ("stored", 1)
-    found = store.connect().execute("SELECT job, gpu_id, metric, value FROM job_gpu_summary")
+    found = store.connect(asked=["job_gpu_summary"]).execute(
+        "SELECT job, gpu_id, metric, value FROM job_gpu_summary"
+    )
     assert found.fetchall() == [("952404", "gpu:0", "process_count", 2.0)]
 
 

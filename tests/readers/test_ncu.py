@@ -22,6 +22,8 @@ from pipeline.readers.ncu_columns import ODD
 from pipeline.readers.record import NO_HINTS, Head, NotThisFormat, Refused
 from pipeline.store import Store
 
+ASKED = ("kernel_profile", "kernel_metric", "source_file")
+
 ROOT = Path(__file__).parents[2]
 REAL = ROOT.parent / "shared" / "traces" / "ncu"
 NEEDS_REAL = pytest.mark.skipif(not REAL.exists(), reason="the published files are not there")
@@ -507,7 +509,7 @@ def test_the_sample_holds_what_it_says(tmp_path: Path, monkeypatch: pytest.Monke
     store = Store.create(tmp_path / "store")
     summary = ingest([tmp_path / "run"], store, jobs=1)
     assert [(o.kind, o.issues) for o in summary.outcomes] == [("stored", ())] * 3
-    connection = store.connect()
+    connection = store.connect(asked=ASKED)
 
     def rows(sql: str) -> list[Row]:
         return list(connection.sql(sql).to_arrow_table().to_pylist())

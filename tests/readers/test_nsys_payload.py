@@ -528,7 +528,7 @@ def test_calls_are_stored(made: Made, tmp_path: Path) -> None:
     folder = made(init(0, 2), all_reduce(), all_reduce(binaryData=b"bad")).parent
     store = Store.create(tmp_path / "store")
     ingest([folder / "report.sqlite"], store, jobs=1)
-    asked = store.connect()
+    asked = store.connect(asked=["collective_call", "ingest_issue"])
     sql = "SELECT operation, rank_count, message_bytes FROM collective_call ORDER BY operation"
     assert asked.execute(sql).fetchall() == [("all_reduce", None, 4096), ("init", 2, None)]
     sql = "SELECT row_count FROM ingest_issue WHERE problem LIKE 'payloads of NCCL%'"

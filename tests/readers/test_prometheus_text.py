@@ -283,7 +283,7 @@ def test_it_is_ingested(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "store")
     ingest([file], store, jobs=1)
     query = "SELECT host, gpu_id, metric, value FROM gpu_sample ORDER BY metric"
-    assert store.connect().execute(query).fetchall() == [
+    assert store.connect(asked=["gpu_sample"]).execute(query).fetchall() == [
         ("h", "0f", "gpu_util_share", 0.1), ("h", "0f", "sm_clock_hz", 1.98e9),
     ]  # fmt: skip
 

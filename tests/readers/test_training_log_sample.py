@@ -10,6 +10,8 @@ import pytest
 from pipeline.ingest import ingest
 from pipeline.store import Store
 
+ASKED = ("training_step", "source_file", "job_argument")
+
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 DESCRIPTIONS = sorted((SAMPLES / "jobs").glob("*.training_logs.toml"))
 
@@ -36,7 +38,7 @@ def test_what_was_written_is_read(described: dict[str, Any], tmp_path: Path) -> 
         ("megatron.log", "stored", ()),
         ("torchtitan.log", "stored", ()),
     ]
-    connection = store.connect()
+    connection = store.connect(asked=ASKED)
     for name, told in truth["files"].items():
         columns = list(told["steps"][0])
         sql = f"""
@@ -58,13 +60,13 @@ def test_the_fall_is_seen(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "store")
     ingest([tmp_path / "job"], store, jobs=1)
     slow = truth["slow_steps"]
-    (ratio,) = store.connect().execute(
+    (ratio,) = store.connect(asked=ASKED).execute(
         "SELECT median(step_ns) FILTER (step > 1 AND step NOT IN (SELECT unnest(?)))"
         " / median(step_ns) FILTER (step IN (SELECT unnest(?))) FROM training_step",
         [slow, slow],
     ).fetchall()[0]  # fmt: skip
     assert ratio == pytest.approx(truth["kept_rate"], abs=1e-4)
-    rates = store.connect().execute(
+    rates = store.connect(asked=ASKED).execute(
         "SELECT tokens_per_s_per_gpu FROM training_step WHERE step IN (20, 30)"
         " AND framework = 'torchtitan' ORDER BY step"
     )
