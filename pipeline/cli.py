@@ -42,6 +42,13 @@ class _Group(click.Group):
         except BrokenPipeError:  # the reader of a pipe had enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(0)
+        except Exception as error:
+            if type(error).__name__ != "OutOfMemoryException":  # DuckDB's; it may not be loaded
+                raise
+            problem = str(error).split("\n")[0]
+            way_out = "allow more, as TRACELAKE_MEMORY_LIMIT=4GB, or name fewer runs"
+            click.echo(f"tracelake: {UserError('queries', problem, way_out)}", err=True)
+            ctx.exit(2)
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})

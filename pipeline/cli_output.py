@@ -93,6 +93,8 @@ def show(
         result = connection.execute(statement)
         columns = [name for name, *_ in result.description or []]
         rows = result.fetchall()
+    except duckdb.OutOfMemoryException:
+        raise
     except duckdb.Error as error:
         raise UserError("sql", first_lines(error), "correct the statement") from error
     renderers: dict[str, Render] = {"table": units.table, "csv": _csv, "json": _json}

@@ -43,6 +43,9 @@ VERSION = 2
 _PART = ".part"
 # Files of a table, together, that are read at once.
 _SMALL_BYTES = 1_000_000
+# Beyond this DuckDB spills to temp_directory: with what Python and Arrow hold, 5 million kernels
+# then stay within 1.5 GB.
+_MEMORY_LIMIT = "1100MB"
 # Of a file or folder, on every file system in common use.
 _LONGEST_NAME = 255
 
@@ -291,9 +294,13 @@ class Store:
         connection = duckdb.connect(database)
         connection.execute("SET enable_progress_bar = false")
         connection.execute(f"SET temp_directory = {_literal(tempfile.gettempdir())}")
-        # Beyond this it spills to temp_directory: with what Python and Arrow hold, 5 million
-        # kernels then stay within 1.5 GB.
-        connection.execute("SET memory_limit = '1100MB'")
+        limit = os.environ.get("TRACELAKE_MEMORY_LIMIT") or _MEMORY_LIMIT
+        try:
+            connection.execute(f"SET memory_limit = {_literal(limit)}")
+        except duckdb.Error as error:
+            raise UserError(
+                "TRACELAKE_MEMORY_LIMIT", f"{limit!r} is no size", "write it as 4GB"
+            ) from error
         # A nested-loop join is otherwise chosen for ASOF joins with few rows on one side.
         connection.execute("SET asof_loop_join_threshold = 0")
         return connection

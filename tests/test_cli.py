@@ -283,6 +283,15 @@ def test_sql_refuses_two_sources_and_a_missing_file(ask: Asked, tmp_path: Path) 
     assert "missing.sql" in fault_of(ask("sql", "--file", missing))
 
 
+def test_too_little_memory_says_how_to_allow_more(
+    ask: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACELAKE_MEMORY_LIMIT", "2MB")
+    assert "TRACELAKE_MEMORY_LIMIT=4GB" in fault_of(ask("query", "straggler"))
+    monkeypatch.setenv("TRACELAKE_MEMORY_LIMIT", "much")
+    assert "'much' is no size" in fault_of(ask("query", "straggler"))
+
+
 # -- database ------------------------------------------------------------------------------
 
 
