@@ -136,7 +136,7 @@ def _plain_rows(block: bytes, count: int, width: int) -> np.ndarray:
     is_even = np.ones(count, bool)
     # As many as whole rows have: should that come from two broken ones, their cells show it.
     if np.count_nonzero(is_quote) != 2 * width * count:
-        is_even = np.add.reduceat(is_quote.view(np.uint8), starts) % 2 == 0  # wraps at 256
+        is_even = np.bitwise_xor.reduceat(is_quote.view(np.uint8), starts) == 0
     # The quote, as many digits as _ROW allows, and what must follow them.
     where = np.minimum(starts[:, None] + np.arange(_ROW_DIGITS + 4), len(text) - 1)
     begins = text[where]
