@@ -22,7 +22,7 @@ from pipeline.readers.ncu_columns import ODD
 from pipeline.readers.record import NO_HINTS, Head, NotThisFormat, Refused
 from pipeline.store import Store
 
-ASKED = ("kernel_profile", "kernel_metric", "source_file")
+ASKED = catalog.tables()
 
 ROOT = Path(__file__).parents[2]
 REAL = ROOT.parent / "shared" / "traces" / "ncu"
