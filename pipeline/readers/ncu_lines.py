@@ -219,7 +219,9 @@ class _Scan:
         assert self._rows is not None
         header = self._rows.header
         if header.is_quoted:
-            if line[:1] != b'"' or b'"Kernel Name"' in line[:200]:
+            # NVTX columns push the name out of a header's first cells.
+            is_header = line.startswith(_HEADER_STARTS) or b'"Kernel Name"' in line[:200]
+            if line[:1] != b'"' or is_header:
                 return False
             # Rows begin with a number, a domain, or nothing (units).
             starts = _ROW.match(line) is not None

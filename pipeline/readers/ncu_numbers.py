@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 # Thousands: en_US, de_DE, fr_FR (a space of any kind), de_CH (an apostrophe of either kind).
 _SEPARATORS = ",.'\u2019 \u00a0\u202f"
 _NUMBER_LIKE = rf"^-?[0-9][0-9{re.escape(_SEPARATORS)}]*$"
-_C_FLOAT = r"^-?[0-9]+\.[0-9]{6}$"
+C_FLOAT = r"^-?[0-9]+\.[0-9]{6}$"
 _THREE_DECIMALS = r"^-?[1-9][0-9]{0,2}\.[0-9]{3}$"
 # As many as decide beyond doubt, few enough to be quick.
 _EVIDENCE = 5_000
@@ -135,7 +135,7 @@ class Style:
                 pc.match_substring_regex(cells, _NUMBER_LIKE),
                 pc.match_substring_regex(cells, rf"[{re.escape(_SEPARATORS)}]"),
             ),
-            pc.match_substring_regex(cells, _C_FLOAT),
+            pc.match_substring_regex(cells, C_FLOAT),
         )
         for cell in cells.filter(mask)[:_EVIDENCE].to_pylist():
             self._weigh(cell.removeprefix("-"))
@@ -273,7 +273,7 @@ def parse(cells: pa.Array, powers: np.ndarray, style: Style) -> Parsed:
 
 def _normal(cells: pa.Array, style: Style) -> pa.Array:
     """The numbers among the cells as C writes them, NULL for every other cell."""
-    is_c_float = pc.match_substring_regex(cells, _C_FLOAT)
+    is_c_float = pc.match_substring_regex(cells, C_FLOAT)
     is_number = pc.or_(is_c_float, pc.match_substring_regex(cells, style.pattern()))
     numbers = pc.if_else(is_number, cells, pa.scalar(None, pa.string()))
     if style.is_c and not style.thousands:

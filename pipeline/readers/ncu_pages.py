@@ -131,23 +131,31 @@ class Metrics:
                 cells.header, self.kernels, self.style, self.tally, self._codes
             )
         if page.needs_units:
-            is_units = flags_of(
-                pc.and_(
-                    pc.is_null(cells.table.column("ID")),
-                    pc.is_null(cells.table.column("Kernel Name")),
-                )
-            )
-            if is_units[0]:
-                page.take_units(cells.table)
-                cells = cells.where(np.arange(len(is_units)) > 0)
-            else:
-                page.take_units(None)
+            cells = self._below_units(page, cells)
         found = self._of_kernels(cells)
         if found is None:
             return
         cells, ids = found
         for rows, keep in page.rows(cells, ids):
             yield self._batch(rows, keep)
+
+    def _below_units(self, page: RawPage, cells: Cells) -> Cells:
+        """The rows that a table's units are known for, now that its first ones are there."""
+        is_units = flags_of(
+            pc.and_(
+                pc.is_null(cells.table.column("ID")),
+                pc.is_null(cells.table.column("Kernel Name")),
+            )
+        )
+        rows = np.arange(len(is_units))
+        at = int(is_units.argmax()) if is_units.any() else len(rows)
+        if at and not page.is_scaled(cells.table):
+            page.take_units(None)
+            return cells
+        self._skip(cells, rows < at, "a row without the row of its units")
+        if at < len(rows):
+            page.take_units(cells.where(rows == at).table)
+        return cells.where(rows > at)
 
     def _of_kernels(self, cells: Cells) -> tuple[Cells, np.ndarray] | None:
         if not cells.table.num_rows:

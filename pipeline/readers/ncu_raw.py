@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.readers.ncu_cells import Cells
 from pipeline.readers.ncu_columns import (
@@ -21,7 +22,7 @@ from pipeline.readers.ncu_columns import (
 from pipeline.readers.ncu_kernel_rows import Kernels
 from pipeline.readers.ncu_kernels import LAUNCH_METRICS, identity_columns
 from pipeline.readers.ncu_lines import Header
-from pipeline.readers.ncu_numbers import Style, parse, plain, scaled
+from pipeline.readers.ncu_numbers import C_FLOAT, Style, parse, plain, scaled
 
 # A hundred kernels of hundreds of metrics show how numbers are written, or that nothing tells;
 # then a few of each later block are looked at.
@@ -70,6 +71,14 @@ class RawPage:
         self._assumed = np.array([kind.is_assumed for kind in self._kinds], bool)
         self._is_plain &= [kind.unknown_unit is None for kind in self._kinds]
         self.needs_units = False
+
+    def is_scaled(self, table: pa.Table) -> bool:
+        """Whether a table may be in automatic units, which print floats with six decimals.
+
+        Only its row of units tells how far each number is scaled then.
+        """
+        columns = (table.column(name).drop_null() for name in self.names)
+        return any(pc.any(pc.match_substring_regex(c, C_FLOAT)).as_py() for c in columns)
 
     @property
     def number_columns(self) -> list[str]:

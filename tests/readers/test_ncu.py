@@ -276,6 +276,37 @@ def test_a_raw_page_without_its_units_row(read: Read) -> None:
     assert (only["value"], only["unit"], only["is_unit_assumed"]) == (22592.0, "ns", True)
 
 
+def test_scaled_numbers_above_the_units_of_a_raw_page_are_left_out(read: Read) -> None:
+    # Six decimals are automatic units: 22.592 may be microseconds.
+    head, units, first, second = raw([DURATION], ["us"], ["22.592000"], ["5.000000"])
+    found = read(head, first, units, second)
+    assert [(r["value"], r["unit"]) for r in found.metrics] == [(5000.0, "ns")]
+    (problem,) = found.issues
+    assert problem.startswith('a row without the row of its units: \'"0","77"')
+    refusal = read(head, first, second).refusal
+    assert refusal and "line 2: a row without the row of its units" in refusal.problem
+
+
+def test_headers_with_nvtx_columns_begin_tables_of_their_own(read: Read) -> None:
+    nvtx = '"thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"'
+    ranges = f'{nvtx},"Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"'
+
+    def table(name: str, unit: str, value: str) -> list[str]:
+        head, units, row = raw([name], [unit], [value])
+        return [
+            head.replace('"Kernel Name"', f'{ranges},"Kernel Name"'),
+            '"","",' + units,
+            row.replace('"127.0.0.1",', '"127.0.0.1","","",'),
+        ]
+
+    found = read(*table(DURATION, "us", "1.500000"), *table("dram__bytes.sum", "Kbyte", "2.000000"))
+    assert [(r["metric"], r["value"], r["unit"]) for r in found.metrics] == [
+        (DURATION, 1500.0, "ns"),
+        ("dram__bytes.sum", 2000.0, "byte"),
+    ]
+    assert found.issues == {}
+
+
 # -- summaries -----------------------------------------------------------------------------
 
 
