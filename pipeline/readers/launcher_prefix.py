@@ -1,7 +1,8 @@
 """What launchers put before each line of a job's output, and whose line it says it is.
 
-``0: `` (srun -l), ``[1,0]<stdout>:`` (mpirun --tag-output), ``[0] `` (Hydra -prepend-rank),
-``vm-07-05: `` (pdsh, clush), ``[default7]:`` (torchrun), ``[rank3]:`` (torch's own log),
+``0: `` (srun -l), ``[1,0]<stdout>:`` (mpirun --tag-output, after a date with --timestamp-output),
+``[0] `` (Hydra -prepend-rank), ``vm-07-05: `` (pdsh, clush), ``[default7]:``
+(torchrun), ``[rank3]:`` (torch's own log),
 ``[pod/NAME/CONTAINER] `` (kubectl logs --prefix), ``worker-0  | `` (docker compose), and the times
 of container logs before or after any of them. pssh says before many lines whose they are.
 ``1: `` or ``node1: `` may also be a line's own text: a reader that knows its lines tries the
@@ -17,8 +18,9 @@ _LARGEST = 10_000_000
 # Every alternative begins with fixed text or a bounded class, so that no line takes long.
 _PREFIX = re.compile(
     r"""\s{0,16}(?:
-      \[(?:prterun-[\w.\-]{1,80}@)?\d{1,6},(?P<task>\d{1,8})\]
-      <(?P<stream>stdout|stderr|stddiag)>:\ ?
+      (?:[a-z]{3}\ [a-z]{3}\ [\ \d]\d\ \d\d:\d\d:\d\d\ \d{4})?
+      (?:\[(?:prterun-[\w.\-]{1,80}@)?\d{1,6},(?P<task>\d{1,8})\])?
+      (?:\[[\w.\-]{1,80}:\d{1,10}\])?<(?P<stream>stdout|stderr|stddiag)>:\ ?
     | \[default(?P<local>\d{1,4})\]:\ ?
     | \[rank(?P<rank>\d{1,8})\]:\ ?
     | \[(?P<hydra>\d{1,8})\](?!\ \d\d:\d\d:\d\d\ \[[A-Z])(?:\ |(?=\#)|$)

@@ -112,7 +112,8 @@ def prefixed(prefix: str, text: str = LOG) -> str:
 @pytest.mark.parametrize(
     "prefix",
     ["0: ", " 0: ", "[1,0]<stdout>:", "[0] ", "vm-07-05: ", "[default0]:", "    ", "> ",
-     "[prterun-node-a-12@1,0]<stdout>: ", "2025-10-07T11:22:33.123456789Z stdout F 0: "],
+     "[prterun-node-a-12@1,0]<stdout>: ", "Mon Nov  4 10:00:00 2024[1,0]<stdout>:",
+     "Mon Nov  4 10:00:00 2024<stdout>:", "2025-10-07T11:22:33.123456789Z stdout F 0: "],
 )  # fmt: skip
 def test_launchers_prefixes(tmp_path: Path, prefix: str) -> None:
     read = of(tmp_path, "```\n" + prefixed(prefix) + "```\n")
