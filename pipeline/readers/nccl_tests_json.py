@@ -96,9 +96,13 @@ class Report:
             self._errors(test, [str(error) for error in value if error])
 
     def _errors(self, test: Test, errors: list[str]) -> None:
-        for said in filter(None, map(failure, errors)):
-            test.failures.append(said)
-            test.failure_count += 1
+        for error in errors:
+            said = failure(error)
+            if said:
+                test.failures.append(said)
+                test.failure_count += 1
+            else:
+                test.last_errors.append(" ".join(error.split())[:200])
 
     def _result(self, test: Test, value: Any) -> Iterator[Row]:
         size = _count(value.get("size")) if isinstance(value, dict) else None

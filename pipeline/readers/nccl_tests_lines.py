@@ -17,6 +17,7 @@ _WORDS = (
     b"-tests", b"nThread", b"Rank ", b"Device ", b"Out of b", b"Avg bus", b"Collective t", b"algbw",
     b"-place", b"(B)", b"ailure ", b"_perf", b"_test", b"CCL v", b"NCCL Tests", b"memory us",
     b"xited", b"xit code", b"CANCELLED", b"Test t", b"srun: e", b"Testing ", b"Enabled:", b"Per-It",
+    b"# error: ",
 )  # fmt: skip
 _ROWS_ONLY = re.compile(_NUMBERS)
 _ANY = re.compile(_NUMBERS + b"|" + b"|".join(re.escape(word) for word in _WORDS))
@@ -60,6 +61,7 @@ _FAILED_CALL = re.compile(
     r"(?:Test )?(NCCL|CUDA|Cuda|HIP) failure (\S{1,300}:\d{1,6}) '(.{0,200}?)(?: / .*)?'?\s*$"
 )
 _FAILED_TEST = re.compile(r"Test failure (\S{1,300}:\d{1,6})")
+_LAST_ERROR = re.compile(r"\s{0,16}# error: (.{1,200})")
 _TIMEOUT = re.compile(r"Test timeout \((\d{1,9})s\) (\S{1,300}:\d{1,6})")
 _EXIT = re.compile(
     r"exited on signal (?P<signal>\d{1,3})"
@@ -213,6 +215,12 @@ def memory(text: str) -> dict[str, int] | None:
 def is_cycle(text: str) -> bool:
     """Whether rccl-tests begins its sizes anew (-s)."""
     return _CYCLE.match(text) is not None
+
+
+def last_error(text: str) -> str | None:
+    """The last error that NCCL remembers at a test's end (since 2.17); the test may be whole."""
+    found = _LAST_ERROR.match(text)
+    return found[1].strip() if found else None
 
 
 def failure(text: str) -> str | None:

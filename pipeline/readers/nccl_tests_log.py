@@ -127,6 +127,9 @@ class Log:
             return
         if self._table_line(number, bare.line, bare, writer):
             return
+        if (error := lines.last_error(bare.line)) and writer.test:
+            writer.test.last_errors.append(error)
+            return
         said = bare.line.strip().lstrip("#>|* \t").rstrip("` ")
         if said and len(said) <= _LONGEST and not self._said(number, said, writer):
             self._failed(number, text)

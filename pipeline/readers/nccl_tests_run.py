@@ -57,6 +57,7 @@ class Test:
     torn_count: int = 0
     failures: list[str] = field(default_factory=list)
     failure_count: int = 0
+    last_errors: list[str] = field(default_factory=list)
     report_version: str | None = None
     start_local_ns: int | None = None
     end_local_ns: int | None = None
@@ -292,6 +293,12 @@ class Test:
         for place, said, count in self._doubtful.values():
             way_out = "the numbers of a row contradict each other: take the table from its source"
             self.issues.append(Issue("warning", place, said, way_out, count))
+        if self.last_errors:
+            problem = f"NCCL's last error: '{self.last_errors[0]}'"
+            way_out = "run again with NCCL_DEBUG=WARN to see where it comes from"
+            self.issues.append(
+                Issue("warning", self._place(), problem, way_out, len(self.last_errors))
+            )
         if self.has_elided_rows:
             self.issues.append(
                 Issue("warning", self._place(), "rows were left out of the table ('...')")

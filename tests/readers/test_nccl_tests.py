@@ -144,6 +144,12 @@ def test_messages_of_nccl_between_and_within_rows(tmp_path: Path) -> None:
     assert not read.issues
 
 
+def test_the_last_error_of_nccl_is_told(tmp_path: Path) -> None:
+    read = of(tmp_path, prefixed("0: ", LOG + "# error: Connection closed by remote peer\n#\n"))
+    assert read.issues == ["NCCL's last error: 'Connection closed by remote peer'"]
+    assert (read.values(*NUMBERS), read.tests[0]["status"]) == (EXPECTED, "complete")
+
+
 def test_a_row_broken_by_something_else_is_left_out_whole(tmp_path: Path) -> None:
     first, second = ROWS.splitlines()
     broken = f"{first[:60]}Authorization required\n{first[60:]}\n{second}\n"

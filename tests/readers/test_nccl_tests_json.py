@@ -161,6 +161,12 @@ def test_wrong_results(tmp_path: Path) -> None:
     assert (read.rows[0]["wrong_count"], read.tests[0]["is_out_of_bounds_ok"]) == (12, False)
 
 
+def test_the_last_error_of_nccl_is_told(tmp_path: Path) -> None:
+    read = of(tmp_path, report(errors=["socketProgress: Connection closed by remote peer"]))
+    assert read.issues == ["NCCL's last error: 'socketProgress: Connection closed by remote peer'"]
+    assert read.tests[0]["status"] == "complete"
+
+
 def test_a_test_that_died_leaves_an_unfinished_report(tmp_path: Path) -> None:
     text = json.dumps(report())
     read = of(tmp_path, text[: text.index('"size": 8388608') + 30])
