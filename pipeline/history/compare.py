@@ -317,5 +317,5 @@ def _freedom_of_two(base: Point, run: Point, noise: float, noise_freedom: float)
     a run does not make less certain."""
     parts = [(point.error**2, max(1.0, point.sample_count - 1.0)) for point in (base, run)]
     parts.append((2.0 * noise**2, noise_freedom))
-    doubt = sum(variance**2 / freedom for variance, freedom in parts)
+    doubt = sum(variance**2 / freedom for variance, freedom in parts if variance)
     return sum(variance for variance, _ in parts) ** 2 / doubt if doubt else np.inf

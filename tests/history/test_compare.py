@@ -255,7 +255,9 @@ def test_two_runs_of_one_sample_are_judged_by_the_noise_between_runs() -> None:
     base, run = Point(480.0, 1), Point(386.0, 2, 0.1)
     assert compare_two(base, run, "higher", 0.0, 4.8, RULE, 12).verdict == "regressed"
     assert compare_two(base, run, "higher", 0.0, 4.8, RULE, 1).verdict == "inconclusive"
-    assert compare_two(base, run, "higher", 0.0, None, RULE).word == "too short"
+    assert compare_two(base, run, "higher", 0.0, None, RULE, 0).word == "too short"
+    many = [Point(480.0, 9, 1.0), Point(386.0, 9, 1.0)]
+    assert compare_two(*many, "higher", 0.0, None, RULE, 0).verdict == "regressed"
 
 
 def test_spikes_at_both_ends_are_seen() -> None:
