@@ -8,7 +8,7 @@
 -- wall           Wall that it belongs to; NULL for none.
 -- subject        Operation.
 -- detail         NULL.
--- value          Wrong elements.
+-- value          Wrong elements; values out of bounds where no row counts elements.
 -- threshold      Limit of the value that was passed; NULL without one.
 -- unit           Unit of both.
 -- cost_share     Share of the step (of the span where no steps are known) that it costs;
@@ -21,7 +21,7 @@ SELECT
     'interconnect' AS wall,
     operation AS subject,
     NULL::VARCHAR AS detail,
-    wrong_count AS value,
+    coalesce(wrong_count, out_of_bounds_count) AS value,
     0::DOUBLE AS threshold,
     'wrong value' AS unit,
     NULL::DOUBLE AS cost_share,

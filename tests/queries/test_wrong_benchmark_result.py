@@ -23,6 +23,11 @@ def test_what_is_wrong_is_told(trace: Trace) -> None:
     assert found(trace) == [("fault", "interconnect", "all_reduce", 3.0, None)]
 
 
+def test_the_footer_counts_where_no_row_does(trace: Trace) -> None:
+    changed = {"wrong_count": None, "out_of_bounds_count": 2}
+    assert found(trace, **changed) == [("fault", "interconnect", "all_reduce", 2.0, None)]
+
+
 def test_evidence_names_its_rows(trace: Trace) -> None:
     found(trace)
     ((view, evidence),) = trace.ask("SELECT evidence_view, evidence FROM wrong_benchmark_result")
