@@ -91,6 +91,12 @@ def without_prefix(line: str) -> Prefixed:
     return bare
 
 
+def host_in(prefix: str) -> str | None:
+    """The host that a prefix by itself names, None if it names none."""
+    bare = without_prefix(f"{prefix.strip()} ")
+    return None if bare.line.strip() else bare.host
+
+
 def announced_host(line: str) -> str | None:
     """The host whose lines follow, where pssh says so."""
     found = _ANNOUNCED.match(line) if line.startswith("[") else None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipeline.readers.foreign_lines import Strays, begins_other, is_of_other
+from pipeline.readers.launcher_prefix import host_in
 from pipeline.readers.printed_numbers import scaled
 from pipeline.readers.record import (
     NO_HINTS,
@@ -62,7 +63,8 @@ def read(path: Path, name: str, pieces: int = 1, hints: Hints = NO_HINTS) -> Rec
         skipped, count = Skipped(), 0
         for row in _links(path, skipped):
             count += 1
-            yield {"host": hints.host, "origin": "nvlink", "kind": "nvlink", **row}
+            host = hints.host or row["host"]
+            yield {**row, "host": host, "origin": "nvlink", "kind": "nvlink"}
         for issue in skipped.issues(_AGAIN):
             recording.report(issue)
         if count == 0:
@@ -118,6 +120,7 @@ def _next(found: re.Match[str], line: int, before: _Gpu | None) -> _Gpu:
     number = int(found["number"])
     table = int(str(before.row["table_number"])) + (number <= before.number) if before else 0
     row: Row = {
+        "host": host_in(found["before"]),
         "source": f"GPU{number}",
         "product": found["product"].strip(),
         "gpu_id": found["uuid"].lower(),

@@ -14,6 +14,7 @@ from itertools import combinations
 from pathlib import Path
 
 from pipeline.readers.foreign_lines import Strays, begins_other, is_of_other
+from pipeline.readers.launcher_prefix import host_in
 from pipeline.readers.printed_numbers import whole
 from pipeline.readers.record import (
     NO_HINTS,
@@ -92,10 +93,11 @@ def read(path: Path, name: str, pieces: int = 1, hints: Hints = NO_HINTS) -> Rec
     def links() -> Iterator[Row]:
         count, skipped = 0, Skipped()
         for matrix in _matrices(path, recording, skipped):
+            host = hints.host or host_in(matrix.before)
             for row in matrix.links():
                 count += 1
-                yield {"host": hints.host, "origin": "topo", **row}
-            affinities.extend({"host": hints.host, **row} for row in matrix.affinities())
+                yield {"host": host, "origin": "topo", **row}
+            affinities.extend({"host": host, **row} for row in matrix.affinities())
         if count + len(affinities) == 0:
             nothing = "no pair of devices could be read"
             if not skipped.count:

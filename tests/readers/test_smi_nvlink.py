@@ -63,11 +63,11 @@ def test_a_sentence_stands_for_all_links(tmp_path: Path, sentence: str, status: 
 def test_several_hosts_in_one_file_with_what_a_launcher_puts_before(tmp_path: Path) -> None:
     text = "".join(f"node-{n}: {line}\n" for n in (1, 2) for line in TEXT.splitlines())
     read = read_text(smi_nvlink, tmp_path, text)
-    assert read.rows("link", "source", "table_number") == [
-        *[("GPU0", 0)] * 2,
-        ("GPU1", 0),
-        *[("GPU0", 1)] * 2,
-        ("GPU1", 1),
+    assert read.rows("link", "host", "source", "table_number") == [
+        *[("node-1", "GPU0", 0)] * 2,
+        ("node-1", "GPU1", 0),
+        *[("node-2", "GPU0", 1)] * 2,
+        ("node-2", "GPU1", 1),
     ]
 
 

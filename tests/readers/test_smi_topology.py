@@ -131,6 +131,16 @@ def test_several_hosts_in_one_file(tmp_path: Path) -> None:
     assert len(read.tables["link"]) == 12
 
 
+def test_launchers_prefixes_name_the_hosts(tmp_path: Path) -> None:
+    text = "".join(f"node-{n}: {line}\n" for n in (1, 2) for line in TABS.splitlines())
+    read = read_text(smi_topology, tmp_path, text)
+    hosts = [("node-1", 0), ("node-2", 1)]
+    assert sorted(set(read.rows("link", "host", "table_number"))) == hosts
+    assert sorted(set(read.rows("device_affinity", "host"))) == ["node-1", "node-2"]
+    said = read_text(smi_topology, tmp_path, text, Hints(host="other"))
+    assert set(said.rows("link", "host")) == {"other"}
+
+
 def test_the_last_cell_of_a_file_that_was_cut_is_not_believed(tmp_path: Path) -> None:
     text = TABS[: TABS.index("NIC0\tPIX")] + "NIC0\tPIX\tSYS\t X"
     read = read_text(smi_topology, tmp_path, text)
