@@ -40,6 +40,12 @@ def test_one_metric_by_all_its_names() -> None:
         ("DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_GPU_UTIL_RATIO"),
         ("DCGM_FI_DEV_CLOCK_THROTTLE_REASONS", "DCGM_FI_DEV_CLOCKS_EVENT_REASONS"),
         ("DCGM_FI_DEV_NVLINK_BANDWIDTH_L3", "DCGM_FI_DEV_NVLINK_THROUGHPUT_L3"),
+        ("DCGM_FI_PROF_NVDEC7_ACTIVE", "DCGM_FI_PROF_NVDEC_UTIL_7_RATIO"),
+        ("DCGM_FI_DEV_NVLINK_COUNT_EFFECTIVE_BER", "DCGM_FI_DEV_NVLINK_EFFECTIVE_BER_RAW"),
+        (
+            "DCGM_FI_DEV_NVLINK_PPCNT_PLR_XMIT_RETRY_EVENTS",
+            "DCGM_FI_DEV_NVLINK_PPCNT_PLR_TX_RETRY_EVENT_TOTAL",
+        ),
     ],
 )
 def test_macros_before_and_since_4_6_are_one(old: str, new: str) -> None:
