@@ -35,8 +35,9 @@ _LINE = re.compile(
     r"Training epoch (?P<epoch>\d{1,9}), iteration (?P<done>\d{1,12})/(?P<last>\d{1,12}) \|"
 )
 _LOOKS = re.compile(r"Training epoch [^\s{}]{1,16}, iteration [^\s{}]{1,24} \|")
-_BAR_FIELD = re.compile(r"([\w /.\-]{1,80})=([^,=\]]{0,40})")
-_CUT_AFTER = re.compile(r"[-+.\w]{1,40}")
+# A value ends where the next field begins: a comma within it is no other field's.
+_BAR_FIELD = re.compile(r"([\w /.\-]{1,80})=([^=\]]{0,40}?)(?=,[\w /.\-]{1,80}=|$)")
+_CUT_AFTER = re.compile(r"[-+.,\w]{1,40}(?=[\s\[(]|$)")
 _LINES_OF_A_STEP = 4
 _STEP_TIME = "train_step_timing in s"
 _ROLE = re.compile(r"\s{0,8}\S{1,80}/\d{1,6}(?:\s|$)")
@@ -128,13 +129,16 @@ def _of_line(line: Line, before: str, found: re.Match[str], rest: str) -> Entry:
     if line.is_torn:
         raise Unreadable("a step that may be cut")
     fields: dict[str, str] = {}
-    for part in rest.split("|"):
+    *parts, last = rest.split("|")
+    for part in (*parts, last):
         name, colon, value = part.partition(":")
         if not colon:
             raise Unreadable("a step that breaks off")
+        fields[name.strip()] = value.strip()
         # Another rank's text may be glued to the last value.
-        own = _CUT_AFTER.match(value.strip())
-        fields[name.strip()] = own[0] if own else ""
+        if part is last:
+            own = _CUT_AFTER.match(value.strip())
+            fields[name.strip()] = own[0] if own else ""
     step = count(fields.get("global_step", found["done"]))
     return Entry(
         "nemo",

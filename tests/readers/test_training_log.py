@@ -908,6 +908,12 @@ BROKEN = {
     "nemo, bar": "Epoch 0: : 60%|x| 6/9 [4:26<2:56, global_step=6a.0, train_step_timing in s=2.5]",
     "nemo, line": "Training epoch 0, iteration 4/9 | lr: 1 | global_step: 4 | "
     "train_step_timing in s: q | consumed_samples: 8",
+    "nemo, bar's comma": bar(6024, "6023.0", "1,8"),
+    "nemo, line's commas": "Training epoch 0, iteration 4/9 | lr: 1 | global_step: 4 | "
+    "train_step_timing in s: 5,7,5 | consumed_samples: 8",
+    "nemo, line's mark": "Training epoch 0, iteration 4/9 | lr: 1 | global_step: 4 | "
+    "train_step_timing in s: 5.7?5 | consumed_samples: 8",
+    "nemo, the last value": "Training epoch 0, iteration 4/9 | consumed_samples: 12?80",
     "nemo, iteration": "Training epoch 0, iteration z/9 | lr: 1 | consumed_samples: 8",
     "nanogpt, loss": "step:391/5100 train_loss:abc train_time:68131ms step_avg:178.82ms",
     "nanogpt, step": "step:x/5100 train_loss:4.1 train_time:68131ms step_avg:178.82ms",
