@@ -237,6 +237,14 @@ def test_a_table_without_its_gpu_is_told(tmp_path: Path) -> None:
     assert "line 2: a table that does not say of which GPU it is" in recording.refusal.problem
 
 
+def test_no_part_of_a_damaged_number_is_read(tmp_path: Path) -> None:
+    text = table("GPU ID: 0", ("SM Clock (MHz)", "Avg: 14,00, Max: 1500, Min: 1300"))
+    rows, recording = read(tmp_path, text)
+    found = {(row["statistic"], row["value"]) for row in rows if row["metric"] == "sm_clock_hz"}
+    assert found == {("max", 1.5e9), ("min", 1.3e9)}
+    assert "SM Clock (MHz): not a number: '14,00'" in [i.problem for i in recording.issues]
+
+
 def test_a_job_without_any_value_is_read_and_one_with_damaged_ones_refused(tmp_path: Path) -> None:
     rows, recording = read(tmp_path, table("GPU ID: 0", ("No. of Processes", "N/A")))
     assert (rows, recording.refusal) == ([], None)
