@@ -13,6 +13,9 @@
 -- exposed_wait_ns  Waiting for other ranks with no compute beside it; NULL when unknown.
 -- exposed_transfer_ns  Other communication with no compute beside it; with waiting
 --                unknown, all of it.
+-- hidden_wait_ns  Waiting for other ranks beside compute; NULL when unknown.
+-- transfer_ns    Union of collectives without their waiting; all communication where that
+--                is unknown.
 -- communication_ns  Union of communication kernels.
 -- compute_ns     Union of compute.
 -- exposed_memory_ns  Copies and sets with no kernel and no graph beside them.
@@ -34,6 +37,9 @@ WITH timed AS (
         w.exposed_wait_ns,
         t.exposed_communication_ns - coalesce(w.exposed_wait_ns, 0)
             AS exposed_transfer_ns,
+        w.hidden_wait_ns,
+        least(coalesce(w.transfer_ns, t.communication_ns), t.communication_ns)
+            AS transfer_ns,
         t.communication_ns,
         t.compute_ns,
         t.exposed_memory_ns
@@ -90,6 +96,8 @@ SELECT
     own_ns,
     exposed_wait_ns,
     exposed_transfer_ns,
+    hidden_wait_ns,
+    transfer_ns,
     communication_ns,
     compute_ns,
     exposed_memory_ns,

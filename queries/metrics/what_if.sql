@@ -22,11 +22,11 @@ run_step AS (
         max(step_ns) AS step_ns,
         -- The rank that the others wait for sets the pace.
         max(excess_ns) FILTER (is_critical) AS excess_ns,
-        max(communication_ns - exposed_wait_ns) FILTER (is_critical) AS transfer_ns,
+        max(transfer_ns) FILTER (is_critical) AS transfer_ns,
+        max(exposed_transfer_ns) FILTER (is_critical) AS exposed_transfer_ns,
         bool_or(is_critical IS NOT NULL) AS is_wait_known,
         max(communication_ns) > 0 AS is_communicating,
-        max(greatest(own_ns, communication_ns - coalesce(exposed_wait_ns, 0)))
-            AS hidden_ns,
+        max(greatest(own_ns, transfer_ns)) AS hidden_ns,
         max(own_ns) AS own_ns
     FROM compared
     GROUP BY run_id, step
@@ -101,6 +101,18 @@ gain AS MATERIALIZED (
         slower_ns
     FROM slower_class
 ),
+-- What a rank needs when nobody waits. Where compute covered its waiting, that compute
+-- will cover the transfer instead, as it does on the rank that is waited for.
+paced AS (
+    SELECT
+        r.device_key, r.run_id, r.step, r.step_ns, r.transfer_ns,
+        r.own_ns + least(r.exposed_transfer_ns, greatest(
+            r.exposed_transfer_ns - coalesce(r.hidden_wait_ns, 0),
+            coalesce(s.exposed_transfer_ns, r.exposed_transfer_ns)
+        )) AS pace_ns
+    FROM compared AS r
+    JOIN run_step AS s USING (run_id, step)
+),
 -- What is saved is the difference between the slowest rank with and without the gain:
 -- waiting, which both leave out, is none of its doing. A rank without it may be the
 -- slowest when it is gone.
@@ -113,11 +125,10 @@ without_gain AS (
         SELECT
             r.run_id, r.step, k.scenario,
             max(r.step_ns) AS step_ns,
-            max(r.step_ns - coalesce(r.exposed_wait_ns, 0)) AS slowest_ns,
-            max(r.step_ns - coalesce(r.exposed_wait_ns, 0) - coalesce(g.total_ns, 0))
-                AS rest_ns,
-            max(r.communication_ns - coalesce(r.exposed_wait_ns, 0)) AS transfer_ns
-        FROM compared AS r
+            max(r.pace_ns) AS slowest_ns,
+            max(r.pace_ns - coalesce(g.total_ns, 0)) AS rest_ns,
+            max(r.transfer_ns) AS transfer_ns
+        FROM paced AS r
         JOIN (SELECT DISTINCT run_id, scenario FROM gain) AS k USING (run_id)
         LEFT JOIN gain AS g
             ON g.device_key = r.device_key
@@ -164,8 +175,9 @@ scenario AS (
     UNION ALL
     SELECT
         w.run_id, w.scenario, w.what_if_ns,
-        'per step less what the slowest rank, waiting left out, would gain without this '
-            || 'cause, not below its transfers'
+        'per step less what the slowest rank would gain without this cause, waiting left '
+            || 'out and transfers covered as on the rank that is waited for, not below '
+            || 'its transfers'
             || CASE WHEN w.scenario LIKE 'no idle time of wall: %'
                 THEN '; of each rank no more than the median rank has of it' ELSE '' END,
         CASE WHEN w.scenario NOT IN (

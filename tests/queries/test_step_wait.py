@@ -28,7 +28,7 @@ def test_waits_of_a_step(trace: Trace) -> None:
     trace.launched(other, 150, 160, REDUCE)
     trace.launched(other, 165, 180, REDUCE)
     # The one waits 20, then comes 2.5 after the median; the other waits 5.
-    assert waits(trace) == [(1, 1, 2, 2, 20, 20, 2), (2, 1, 2, 2, 5, 5, 10)]
+    assert waits(trace) == [(1, 1, 2, 2, 20, 20, 0, 20, 2), (2, 1, 2, 2, 5, 5, 0, 20, 10)]
 
 
 def test_compute_beside_it_hides_waiting(trace: Trace) -> None:
@@ -36,15 +36,15 @@ def test_compute_beside_it_hides_waiting(trace: Trace) -> None:
     trace.launched(one, 130, 180, REDUCE, stream_id=20)
     trace.launched(one, 140, 155)
     trace.launched(other, 160, 180, REDUCE, stream_id=20)
-    assert [row[4:6] for row in waits(trace)] == [(30, 15), (0, 0)]
+    assert [row[4:8] for row in waits(trace)] == [(30, 15, 15, 20), (0, 0, 0, 20)]
 
 
-def test_waits_that_overlap_count_once_where_exposed(trace: Trace) -> None:
+def test_waits_and_transfers_that_overlap_count_once(trace: Trace) -> None:
     one, other = two_ranks(trace)
     for stream_id in (20, 21):
         trace.launched(one, 130, 180, REDUCE, stream_id=stream_id)
         trace.launched(other, 160, 180, REDUCE, stream_id=stream_id)
-    assert [row[4:6] for row in waits(trace)] == [(60, 30), (0, 0)]
+    assert [row[4:8] for row in waits(trace)] == [(60, 30, 0, 20), (0, 0, 0, 20)]
 
 
 def test_waiting_over_the_end_of_the_step_counts_to_the_step_that_launched_it(
@@ -55,13 +55,13 @@ def test_waiting_over_the_end_of_the_step_counts_to_the_step_that_launched_it(
     trace.launched(one, 170, 260, REDUCE, stream_id=20)
     trace.launched(other, 240, 260, REDUCE, stream_id=20, call_ns=170)
     # Of the wait in [170, 240) compute hides [190, 220). The other's starts in step 2.
-    assert waits(trace) == [(1, 1, 1, 1, 70, 40, 0), (2, 1, 1, 1, 0, 0, 35)]
+    assert waits(trace) == [(1, 1, 1, 1, 70, 40, 30, 20, 0), (2, 1, 1, 1, 0, 0, 0, 20, 35)]
 
 
 def test_what_cannot_be_split_is_unknown(trace: Trace) -> None:
     one, _ = two_ranks(trace)
     trace.launched(one, 130, 160, REDUCE)
-    assert waits(trace) == [(1, 1, 1, 0, None, None, None)]
+    assert waits(trace) == [(1, 1, 1, 0, None, None, None, 30, None)]
 
 
 def test_what_cannot_be_split_adds_nothing_to_what_can(trace: Trace) -> None:
@@ -69,7 +69,7 @@ def test_what_cannot_be_split_adds_nothing_to_what_can(trace: Trace) -> None:
     trace.launched(one, 130, 140, "ncclSendRecv")
     trace.launched(one, 150, 180, REDUCE)
     trace.launched(other, 155, 180, REDUCE)
-    assert waits(trace) == [(1, 1, 2, 1, 5, 5, 0), (2, 1, 1, 1, 0, 0, 2)]
+    assert waits(trace) == [(1, 1, 2, 1, 5, 5, 0, 35, 0), (2, 1, 1, 1, 0, 0, 0, 25, 2)]
 
 
 def test_outside_of_steps_there_is_nothing(trace: Trace) -> None:

@@ -72,6 +72,23 @@ def test_less_waiting_does_not_shorten_a_transfer(trace: Trace) -> None:
     assert scenarios(trace)[NO_WAIT] == 60 * US
 
 
+def test_compute_that_covered_waiting_covers_the_transfer_instead(trace: Trace) -> None:
+    # Waiting of 30 us lies under the others' last 30 us of compute, so that all 40 us of
+    # their transfer are exposed; on the late rank 10 us are. All alike it were 60 + 10 us.
+    early = [(0, 30, "gemm"), (30, 60, "norm"), (30, 100, REDUCE)]
+    late = [(0, 60, "gemm"), (60, 90, "norm"), (60, 100, REDUCE)]
+    play(trace, early, early, early, late)
+    told = scenarios(trace)
+    assert told["gemm kernels as fast as on the median rank"] == 70 * US
+    assert (told[NO_WAIT], told[HIDDEN]) == (70 * US, 90 * US)
+
+
+def test_hidden_waiting_is_no_transfer(trace: Trace) -> None:
+    # Of the first rank's 90 us in the reduction 70 are waiting, beside compute.
+    play(trace, [(0, 85, "gemm"), (10, 100, REDUCE)], [(0, 80, "gemm"), (80, 100, REDUCE)])
+    assert scenarios(trace)[HIDDEN] == 85 * US
+
+
 def test_waits_that_are_unknown_are_said_to_be(trace: Trace) -> None:
     play(trace, [(0, 60, "gemm"), (60, 100, REDUCE)])
     row = trace.only(f"FROM what_if WHERE scenario = '{NO_WAIT}'")
