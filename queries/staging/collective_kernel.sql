@@ -76,7 +76,8 @@ described AS (
             ) THEN m.communicator_size ELSE 1 END END AS message_bytes,
         m.communicator_size,
         CASE WHEN c.operation IN ('send', 'recv') AND c.peer_rank <> o.rank THEN
-            least(c.peer_rank, o.rank) || '-' || greatest(c.peer_rank, o.rank) END AS pair,
+            least(c.peer_rank, o.rank) || '-' || greatest(c.peer_rank, o.rank)
+            END AS pair,
         CASE WHEN (c.operation = 'send') = (o.rank < c.peer_rank) THEN ' up' ELSE ' down'
             END AS direction
     FROM collective_call AS c

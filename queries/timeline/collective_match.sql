@@ -103,7 +103,7 @@ keyed AS MATERIALIZED (
                     || ' ranks of its communicator are present'
             WHEN p.communicator_size IS NULL AND p.device_count < w.world_size
                 THEN 'only ' || p.device_count || ' of ' || w.world_size
-                    || ' ranks are present'
+                    || ' ranks have any on record'
         END AS reason
     FROM placed AS p
     JOIN alike AS a

@@ -350,7 +350,7 @@ def test_with_a_rank_missing_nobody_knows_who_came_last(trace: Trace) -> None:
     for where in two(trace):
         trace.insert("run", world_size=3, source_id=where["source_id"])
         trace.kernel(0, 10, REDUCE, **where)
-    assert reasons(trace) == [("all_reduce", "only 2 of 3 ranks are present", None)]
+    assert reasons(trace) == [("all_reduce", "only 2 of 3 ranks have any on record", None)]
 
 
 def test_a_communicator_must_be_whole_the_job_need_not(trace: Trace) -> None:
