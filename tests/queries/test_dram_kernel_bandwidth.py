@@ -20,6 +20,21 @@ def test_the_peak_of_an_a100_from_its_metrics(trace: Trace) -> None:
     assert (row["confidence"], row["reason"]) == ("high", None)
 
 
+def test_a_data_sheet_gives_way_to_the_share_that_ncu_prints(trace: Trace) -> None:
+    # The details page has no peak: 4.917 TB/s by ncu, 4.8 by the data sheet.
+    profile(trace, metrics={"dram__bytes.sum.per_second": 3.9336e12, OWN: 80}, gpu="NVIDIA H200")
+    row = trace.only("FROM dram_kernel_bandwidth")
+    assert row["reference_bytes_per_s"] == pytest.approx(4.917e12)
+    assert row["reference_source"] == "ncu: its own DRAM share"
+    share = trace.only("FROM bandwidth_efficiency")["efficiency_share"]
+    assert share == pytest.approx(0.8, abs=5e-5)
+
+
+def test_a_rounded_share_of_almost_nothing_is_no_peak(trace: Trace) -> None:
+    profile(trace, metrics={"dram__bytes.sum.per_second": 2.46e9, OWN: 0.05}, gpu="NVIDIA H200")
+    assert trace.only("FROM dram_kernel_bandwidth")["reference_source"] == "data sheet: H200 SXM"
+
+
 def test_reads_and_writes_over_the_duration_where_no_rate_is_printed(trace: Trace) -> None:
     both = {"dram__bytes_read.sum": 600_000, "dram__bytes_write.sum": 400_000}
     profile(trace, metrics={**both, "gpu__time_duration.sum": 50_000}, gpu="NVIDIA B200")
