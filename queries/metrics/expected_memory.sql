@@ -4,8 +4,9 @@
 -- and 100 B of activations for each token of the batch (its published example, 0.2 TB for
 -- 1024 x 2048 tokens, does not follow: that is 0.2 GB). ZeRO 1 divides the optimizer over
 -- the data-parallel ranks, 2 the gradients too, 3 all; tensor and pipeline parallelism
--- divide everything. LoRA: 2 B for each frozen weight, 16 for each of the adapters, whose
--- number follows from the shapes of the layers.
+-- divide everything. How many weights experts have is not told, so with expert
+-- parallelism the state of one GPU is not known. LoRA: 2 B for each frozen weight, 16 for
+-- each of the adapters, whose number follows from the shapes of the layers.
 -- Grain: one row per (run_id, rule).
 --
 -- run_id           Run.
@@ -33,6 +34,7 @@ WITH fact AS (
         max(value_number) FILTER (key = 'model.kv_heads') AS kv_heads,
         max(value_number) FILTER (key = 'model.head_size') AS head_size,
         max(value_number) FILTER (key = 'model.experts') AS experts,
+        max(value_number) FILTER (key = 'parallelism.expert') AS expert_parallel,
         max(value_number) FILTER (key = 'model.lora_rank') AS lora_rank,
         max(value_number) FILTER (key = 'model.sequence_length') AS sequence_length,
         max(value_number) FILTER (key = 'training.global_batch_size') AS batch,
@@ -99,14 +101,14 @@ divided AS (
         *,
         frozen_bytes + trained_bytes + trained * (gradient_bytes + optimizer_bytes)
             AS state_bytes,
-        (
+        CASE WHEN coalesce(expert_parallel, 1) <= 1 THEN (
             (frozen_bytes + trained_bytes) / CASE WHEN zero >= 3 THEN shards ELSE 1 END
             + trained * gradient_bytes / CASE WHEN zero >= 2 THEN shards ELSE 1 END
             + trained * optimizer_bytes / CASE WHEN zero >= 1 THEN shards ELSE 1 END
         ) / (tensor * pipeline)
             + CASE WHEN has_batch
                 THEN activation_bytes / (data * tensor * pipeline * context) ELSE 0 END
-            AS gpu_bytes
+        END AS gpu_bytes
     FROM sized
 ),
 measured AS (
@@ -130,6 +132,9 @@ SELECT
     CASE
         WHEN d.gpu_bytes IS NOT NULL THEN NULL
         WHEN d.parameters IS NULL THEN 'model.parameters is not known'
+        WHEN d.expert_parallel > 1
+            THEN 'expert parallelism divides the weights of experts, whose number is not '
+                || 'known'
         WHEN d.experts > 1 AND d.trained IS NULL
             THEN 'adapters of experts have no known shape'
         WHEN d.trained IS NULL THEN 'shapes of the layers are not known: '

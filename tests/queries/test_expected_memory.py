@@ -38,6 +38,13 @@ def test_parallelism_divides(trace: Trace) -> None:
     assert row["gpu_bytes"] == 16 * GB
 
 
+def test_expert_parallelism_divides_an_unknown_part(trace: Trace) -> None:
+    facts = {"model__experts": 8.0, "parallelism__expert": 8.0, "parallelism__data": 8.0}
+    row = expected(trace, model__parameters=46.7e9, **facts)["16 B per parameter"]
+    assert (row["state_bytes"], row["gpu_bytes"]) == (747.2 * GB, None)
+    assert "expert parallelism" in row["reason"]
+
+
 def test_zero_stages(trace: Trace) -> None:
     for run_id, stage in (("r0", 0), ("r1", 1), ("r2", 2), ("r3", 3)):
         for key, value in (
