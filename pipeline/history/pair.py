@@ -116,7 +116,7 @@ def _told(
             better: Better = "higher" if about.better == "higher" else "lower"
             values = np.array([points[r].value for r in alike if r in points], dtype=float)
             floor = floors.get(about.unit or "", 0.0)
-            noise, freedom = None, 0
+            noise, freedom = None, np.inf
             # The two alone would measure their own difference.
             if len(values) > rule.least_run_count + 1:
                 fitted = changes.fit(values, floor, rule.lasting_p)

@@ -283,6 +283,13 @@ def test_a_run_beside_itself_has_not_changed(store: Store) -> None:
     assert told.exit_code == 0 and "regressed" not in told.stdout
 
 
+def test_two_runs_of_a_series_too_short_for_its_noise_are_compared(nights: Path) -> None:
+    store = nights.parent / "two"
+    ingest(sorted(nights.iterdir())[:2], Store.create(store), jobs=1)
+    told = call("compare", "steady_2026-03-02", "steady_2026-03-03", "--store", store)
+    assert told.exit_code == 0, told.output
+
+
 def test_runs_of_different_jobs_are_not_compared(store: Store) -> None:
     told = call("compare", "dense_2026-03-10", "noisy_2026-03-10", "--store", store.root)
     assert told.exit_code == 2
