@@ -28,6 +28,8 @@ def _three_digits(value: float) -> str:
     size = abs(value)
     if value == int(value) and size < 1000:
         return str(int(value))
+    if 0 < size < 0.1:
+        return f"{value:.3g}"  # not 0.00, which would be none at all
     places = 2 if size < 10 else 1 if size < 100 else 0
     return f"{value:.{places}f}"
 

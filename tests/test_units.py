@@ -37,6 +37,8 @@ def test_time(ns: float, text: str) -> None:
         ("memory_bandwidth_bytes_per_s", 3.35e12, "3.35 TB/s"),
         ("overlap_share", 0.1234, "12.3 %"),
         ("idle_share", 0.0, "0.0 %"),
+        ("value", 0.002, "0.002"),
+        ("value", 0.00005, "5e-05"),
         ("clock_hz", 1.41e9, "1.41 GHz"),
         ("peak_flops_per_s", 989.4e12, "989 TFLOP/s"),
         ("model_flops_per_s_per_gpu", 4.2e14, "420 TFLOP/s"),

@@ -187,11 +187,15 @@ def table(
     source: Source,
     caption: str,
     bars: Mapping[str, str] | None = None,
+    limit: int | None = ROWS_SHOWN,
 ) -> Table | None:
-    """The first rows of the source's SELECT, and how many there are; None when there are none."""
+    """The first rows of the source's SELECT, and how many there are; None when there are none.
+
+    ``limit`` None shows all.
+    """
     connection.execute(f"CREATE OR REPLACE TEMP TABLE shown AS {source.sql}")
     counted = connection.execute("SELECT count(*) FROM shown").fetchone()
-    result = connection.execute(f"FROM shown LIMIT {ROWS_SHOWN}")
+    result = connection.execute("FROM shown LIMIT ?", [limit])
     columns = tuple(column for column, *_ in result.description or ())
     rows = tuple(result.fetchall())
     if counted is None or not rows:

@@ -15,11 +15,12 @@ SQL = "SELECT name, value, unit, reason, source FROM threshold ORDER BY name"
 
 
 def section(connection: duckdb.DuckDBPyConnection) -> Section:
-    used = table(connection, "thresholds", Source("threshold", SQL), "Thresholds used")
+    source = Source("threshold", SQL)
+    used = table(connection, "thresholds", source, "Thresholds used", limit=None)
     return Section(
         "thresholds",
         "Thresholds",
         "The values this page was made with, overrides included; change one with "
-        "'--set NAME=VALUE'.",
+        "'--set NAME=VALUE', or in tracelake.toml.",
         tables=(used,) if used else (),
     )

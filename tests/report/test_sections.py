@@ -12,7 +12,16 @@ import pytest
 from pages import RUNS
 
 from pipeline import diagnose
-from pipeline.report import conditions, index, page, page_name, step_map, step_marks, verdict
+from pipeline.report import (
+    conditions,
+    index,
+    page,
+    page_name,
+    step_map,
+    step_marks,
+    thresholds,
+    verdict,
+)
 from pipeline.report.section import Chart, Section
 from pipeline.store import Store
 
@@ -50,6 +59,12 @@ def test_an_unknown_cost_says_its_limit_and_why(store: Store) -> None:
     assert told is not None
     assert told.walls[0].cost == "unknown" and told.walls[0].note.startswith("at most 15.0 %: ")
     assert told.needs and all(command for _, command in told.needs)
+
+
+def test_every_threshold_is_listed(store: Store) -> None:
+    (used,) = shown(store, thresholds, "cpu_only").tables
+    (count,) = store.connect().execute("SELECT count(*) FROM threshold").fetchall()
+    assert (len(used.rows),) == count and used.row_count == len(used.rows)
 
 
 def test_each_step_of_the_timeline_sums_to_its_length(store: Store) -> None:
