@@ -1,12 +1,13 @@
 -- The GPU waits for launch calls themselves.
--- Grain: one row per run_id.
+-- Grain: one row per (run_id, evidence).
 -- Hint: Fuse small kernels, or record them in a CUDA graph.
 --
 -- run_id         Run.
 -- severity       fault, wall, warning or info.
 -- wall           Wall that it belongs to; NULL for none.
 -- subject        NULL: the whole job.
--- detail         Call or range with most of this time.
+-- detail         Call with most of this time; of gaps too short to be looked at one by
+--                one, that they are.
 -- value          Saved without it / step.
 -- threshold      Limit of the value that was passed; NULL without one.
 -- unit           Unit of both.
@@ -19,7 +20,9 @@ SELECT
     severity,
     wall,
     NULL::VARCHAR AS subject,
-    responsible AS detail,
+    CASE WHEN cause = 'short_gap' THEN 'gaps between kernels that each last less than '
+        || threshold_of('kernel_gap_ns')::BIGINT || ' ns'
+        ELSE responsible END AS detail,
     saved_share AS value,
     threshold_of('warning_share') AS threshold,
     'share' AS unit,
@@ -27,4 +30,5 @@ SELECT
     'kernel_gap_cause' AS evidence_view,
     'cause = ''' || cause || '''' AS evidence
 FROM idle_cost
-WHERE cause = 'launch_call' AND saved_share > threshold_of('warning_share')
+WHERE cause IN ('launch_call', 'short_gap')
+    AND saved_share > threshold_of('warning_share')

@@ -14,6 +14,14 @@ def test_more_than_a_twentieth_is_told(trace: Trace) -> None:
     assert found(trace, 0.06) == [("wall", "w", "call", 0.06, "cause = 'launch_call'")]
 
 
+def test_short_gaps_between_many_small_kernels_are_told(trace: Trace) -> None:
+    row = {"severity": "wall", "wall": "launch", "responsible": None, "saved_share": 0.6}
+    trace.given("idle_cost", cause="short_gap", **row)
+    told = trace.ask("SELECT severity, detail, value, evidence FROM launch_overhead")
+    detail = "gaps between kernels that each last less than 10000 ns"
+    assert told == [("wall", detail, 0.6, "cause = 'short_gap'")]
+
+
 def test_less_is_not(trace: Trace) -> None:
     assert found(trace, 0.05) == []
 
