@@ -36,7 +36,7 @@ def section(connection: duckdb.DuckDBPyConnection) -> Section:
             "history",
             title,
             explanation,
-            empty="This run was not judged beside earlier ones; ingest them and run "
-            "'tracelake regress' to capture its history.",
+            empty="This run was not judged beside earlier ones; capture the same job again, ingest "
+            "its runs and run 'tracelake regress'.",
         )
     return Section("history", title, explanation, tables=(verdicts,))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
+from pipeline import units
 from pipeline.report import charts
 from pipeline.report.section import LABELLED_DEVICES, Chart, Section, Source, fetch
 from pipeline.report.time_split import PARTS
@@ -18,6 +19,9 @@ VIEWS = ("traced_device", "step_time", "rank_step")
 
 # Rows of a map, and cells of a row; more are drawn as means of neighbouring steps.
 RANKS_DRAWN, STEPS_DRAWN = 48, 100
+# What full colour differs from pale at least, as a share of the least own time.
+LEAST_CONTRAST = 0.1
+Scale = tuple[float, float]
 # Rows and steps of the timeline, whose marks are five to a step.
 TIMELINE_RANKS, TIMELINE_STEPS = 12, 24
 
@@ -127,6 +131,7 @@ def section(connection: duckdb.DuckDBPyConnection) -> Section:
     if frame.is_empty():
         return Section("step_map", title, explanation, empty=EMPTY)
     source = Source("rank_step", MAP_SQL)
+    own, wait = _scales(frame)
     made = [
         Chart(
             "step_timeline",
@@ -140,26 +145,40 @@ def section(connection: duckdb.DuckDBPyConnection) -> Section:
         ),
         Chart(
             "step_map_own",
-            "Own time by rank and step: pale is the least, full colour the most",
+            f"Own time by rank and step: {_scale_words(own)}",
             "Heat map, one row per rank and one column per step: the stronger the colour, the "
             "more time the rank itself needed.",
             source,
-            draw_map(frame, "own", "own time", charts.COMPUTE),
+            draw_map(frame, "own", "own time", charts.COMPUTE, own),
         ),
     ]
     if frame.get_column("wait_s").drop_nulls().len():
         made.append(
             Chart(
                 "step_map_wait",
-                "Exposed waiting for other ranks by rank and step",
+                f"Exposed waiting for other ranks by rank and step: {_scale_words(wait)}",
                 "Heat map, one row per rank and one column per step: the stronger the colour, "
                 "the longer the rank waited for others with no compute beside it.",
                 source,
-                draw_map(frame, "wait", "waiting", charts.COMMUNICATION),
+                draw_map(frame, "wait", "waiting", charts.COMMUNICATION, wait),
             )
         )
     ((devices, steps),) = connection.execute(COUNT_SQL).fetchall()
     return Section("step_map", title, explanation, charts=tuple(made), notes=_notes(devices, steps))
+
+
+def _scales(frame: pl.DataFrame) -> tuple[Scale, Scale]:
+    """Least and most of own time and of waiting, in s. Colours must not make mountains of
+    noise: full colour is at least LEAST_CONTRAST of the least own time away."""
+    owns = [float(value) for value in frame.get_column("own_s")]
+    waits = [float(value) for value in frame.get_column("wait_s").drop_nulls()]
+    least, contrast = min(owns), LEAST_CONTRAST * min(owns)
+    return (least, max(*owns, least + contrast)), (0.0, max([*waits, contrast]))
+
+
+def _scale_words(scale: Scale) -> str:
+    pale, full = (units.time(end * 1e9) for end in scale)
+    return f"pale is {pale}, full colour {full}"
 
 
 def _notes(devices: int, steps: int) -> tuple[str, ...]:
@@ -213,7 +232,9 @@ def draw_timeline(frame: pl.DataFrame) -> dict[str, object]:
     return charts.spec(chart, 24 * frame.get_column("device").n_unique())
 
 
-def draw_map(frame: pl.DataFrame, field: str, title: str, colour: str) -> dict[str, object]:
+def draw_map(
+    frame: pl.DataFrame, field: str, title: str, colour: str, ends: Scale
+) -> dict[str, object]:
     frame = charts.shown(frame, "own_ns", "exposed_wait_ns", "excess_ns")
     narrow = frame.select(
         "device", "steps", f"{field}_s", "own_ns_text", "exposed_wait_ns_text", "excess_ns_text"
@@ -232,7 +253,7 @@ def draw_map(frame: pl.DataFrame, field: str, title: str, colour: str) -> dict[s
             ),
             fillOpacity=alt.FillOpacity(
                 f"{field}_s:Q",
-                scale=alt.Scale(range=[0.08, 1], zero=field == "wait"),
+                scale=alt.Scale(range=[0.08, 1], domain=list(ends), zero=False),
                 title=title,
                 legend=None,
             ),
