@@ -188,6 +188,15 @@ def reservations(diagnosis: Diagnosis) -> tuple[str, ...]:
     return tuple(reasons)
 
 
+def needs(diagnosis: Diagnosis) -> dict[str, tuple[str, str]]:
+    """What to collect to know more: the command, and where to run it."""
+    return {
+        wall["need"]: (wall["collect"], wall["collect_remark"])
+        for wall in diagnosis.missing
+        if wall["need"]
+    }
+
+
 def savings(diagnosis: Diagnosis) -> dict[str, Any]:
     """What the first wall's removal saves; a key is left out where it is not known."""
     first = diagnosis.walls[0] if diagnosis.walls else None

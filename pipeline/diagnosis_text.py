@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 
-from pipeline.diagnose import Diagnosis, Row, reservations, savings
+from pipeline.diagnose import Diagnosis, Row, needs, reservations, savings
 
 # More findings than a screen holds; the rest is one query away.
 FINDINGS_SHOWN = 8
@@ -35,10 +35,11 @@ def as_text(diagnosis: Diagnosis, width: int = 100, paint: Paint = _plain) -> st
         if count > FINDINGS_SHOWN:
             more = f"first {FINDINGS_SHOWN} of {count}; all: tracelake query finding"
             parts.append(f"  {more} --run {shlex.quote(diagnosis.run)}")
-    needs = {wall["need"]: wall["collect"] for wall in diagnosis.missing if wall["need"]}
-    if needs:
+    if wanted := needs(diagnosis):
         parts += ["", "to tell more, collect"]
-        parts += [_wrapped(f"{need}: {command}", width, "  ") for need, command in needs.items()]
+        for need, (command, remark) in wanted.items():
+            # Unbroken, so that it can be copied as it stands.
+            parts += [_wrapped(f"{need}: {remark}", width, "  "), f"    {command}"]
     return "\n".join(parts)
 
 

@@ -34,6 +34,7 @@ def wall(name: str, cost_share: float | None = 0.0, **more: Any) -> Row:
         "reason": None,
         "need": None,
         "collect": None,
+        "collect_remark": None,
     }
     return row | more
 
@@ -91,14 +92,19 @@ def test_a_warning_is_no_verdict() -> None:
     assert verdict(wall("waiting", 0.04), finding("warning")).kind == "no wall found"
 
 
-UNKNOWN = {"reason": "only one rank is present", "need": "nsys", "collect": "nsys profile ..."}
+UNKNOWN = {
+    "reason": "only one rank is present",
+    "need": "nsys",
+    "collect": "nsys profile ...",
+    "collect_remark": "On every rank.",
+}
 
 
 def test_what_could_hide_a_wall_leaves_the_verdict_open() -> None:
     found = verdict(wall("waiting", None, bound_share=0.3, **UNKNOWN), wall("input", 0.01))
     assert (found.kind, found.confidence) == ("cannot tell", "none")
     assert found.verdict == "cannot tell: only one rank is present (waiting)"
-    assert "nsys: nsys profile ..." in as_text(found)
+    assert as_text(found).endswith("  nsys: On every rank.\n    nsys profile ...")
 
 
 def test_an_unknown_that_cannot_be_large_leaves_nothing_open() -> None:

@@ -153,7 +153,7 @@ class Verdict:
     walls: tuple[Wall, ...]
     findings: tuple[Finding, ...]
     finding_count: int
-    needs: tuple[tuple[str, str], ...]
+    needs: tuple[tuple[str, str, str], ...]  # what, by which command, and where to run it
     record: Mapping[str, object]
 
 

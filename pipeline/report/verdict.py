@@ -81,7 +81,6 @@ def _trust(connection: duckdb.DuckDBPyConnection) -> tuple[str, ...]:
 
 def draw(diagnosis: Diagnosis, series: str, trust: tuple[str, ...] = ()) -> Verdict:
     first = diagnosis.walls[0] if diagnosis.walls else None
-    needs = {wall["need"]: wall["collect"] for wall in diagnosis.missing if wall["need"]}
     return Verdict(
         kind=diagnosis.kind,
         sentence=diagnosis.verdict,
@@ -92,7 +91,7 @@ def draw(diagnosis: Diagnosis, series: str, trust: tuple[str, ...] = ()) -> Verd
         walls=tuple(_wall(wall) for wall in diagnosis.all_walls),
         findings=tuple(_finding(one) for one in diagnosis.findings[:FINDINGS_SHOWN]),
         finding_count=len(diagnosis.findings),
-        needs=tuple(needs.items()),
+        needs=tuple((need, *told) for need, told in diagnose.needs(diagnosis).items()),
         record={
             "kind": diagnosis.kind,
             "verdict": diagnosis.verdict,

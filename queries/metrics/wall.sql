@@ -23,6 +23,7 @@
 -- reason       Why the cost is unknown; else NULL.
 -- need         What to collect to know it; NULL when nothing is missing.
 -- collect      The command for that.
+-- collect_remark  Where to run it, and what else there is to know.
 WITH candidate AS (
     FROM wall_communication
     UNION ALL
@@ -75,7 +76,8 @@ SELECT
     l.evidence,
     l.reason,
     l.need,
-    c.command AS collect
+    c.command AS collect,
+    c.remark AS collect_remark
 FROM limited AS l
 LEFT JOIN collect AS c USING (need)
 LEFT JOIN run_scale AS s ON s.run_id = l.run_id

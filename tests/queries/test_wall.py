@@ -60,3 +60,10 @@ def test_a_share_of_the_span_shortens_no_step(trace: Trace) -> None:
 def test_what_is_unknown_saves_nothing_that_one_could_say(trace: Trace) -> None:
     judged(trace, "launch", basis="step")
     assert trace.ask(SAVED) == [(None, None, 8, None, None)]
+
+
+def test_what_to_collect_is_a_command_and_nothing_else(trace: Trace) -> None:
+    told = trace.ask("SELECT need, command, remark FROM collect")
+    assert told and all(remark for *_, remark in told)
+    assert [need for need, command, _ in told if ", on " in command or "add " in command] == []
+    assert all("250,252" in command for need, command, _ in told if need == "dcgm")

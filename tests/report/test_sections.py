@@ -59,7 +59,7 @@ def test_an_unknown_cost_says_its_limit_and_why(store: Store) -> None:
     told = shown(store, verdict, "throttled_gpu").verdict
     assert told is not None
     assert told.walls[0].cost == "unknown" and told.walls[0].note.startswith("at most 15.0 %: ")
-    assert told.needs and all(command for _, command in told.needs)
+    assert told.needs and all(command for _, command, _ in told.needs)
 
 
 def test_every_threshold_is_listed(store: Store) -> None:
