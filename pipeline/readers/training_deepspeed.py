@@ -67,7 +67,7 @@ class DeepSpeed:
         elif found := _STEP.search(text):
             if int(found["step"]) and not is_quoted(text[: found.start()]):
                 values = {"skipped_total_count": count(found["skipped"])}
-                first = found["rates"].partition(",")[0]
+                first = found["rates"].partition(", ")[0]
                 if first.strip():
                     values["learning_rate"] = ratio(first)
                 yield _entry(line, text, found, int(found["step"]), values)

@@ -900,6 +900,7 @@ BROKEN = {
     "deepspeed, timer's step": "[x] [timer.py:260:stop] epoch=0/micro_step=4/global_step=q, "
     "RunningAvgSamplesPerSec=1, CurrSamplesPerSec=2.0, MemAllocated=1GB, MaxMemAllocated=2GB",
     "deepspeed, scheduler": "[Rank 0] step=x, skipped=0, lr=[0.1, 0.1], mom=[(0.9, 0.99)]",
+    "deepspeed, rates": "[Rank 0] step=5, skipped=0, lr=[1e-0,5, 1e-05], mom=[(0.9, 0.99)]",
     "deepspeed, pipeline": "steps: 1 loss: 12.7 iter time (s): abc samples/sec: 6.805",
     "torchtitan, loss": "step:  1  loss: abc  memory: 26.73GiB(60.17%)  tps: 1,176  mfu: 16.15%",
     "torchtitan, step": "step:  x  loss: 9.1  memory: 26.73GiB(60.17%)  tps: 1,176  mfu: 16.15%",
