@@ -36,6 +36,7 @@ from pipeline.readers.record import (
     Recording,
     Refused,
 )
+from pipeline.readers.telemetry import BLANK
 from pipeline.readers.text import blocks, ends_whole
 
 if TYPE_CHECKING:
@@ -163,6 +164,13 @@ def _refusal(decoder: Decoder) -> Refused | None:
     if not decoder.sample_count and decoder.odd_rows == decoder.row_count:
         nothing = "no row of dcgmi dmon holds a number"
         return decoder.odd_cells.refusal(nothing, "look at the line; have dmon watch metrics")
+    # Absent values are an answer; values that cannot be true are none.
+    left_out = +decoder.left_out
+    reasons = {reason for _, reason in left_out}
+    if not decoder.sample_count and reasons and not reasons & {NO_VALUE, BLANK, TEXT, CUT}:
+        column, reason = min(left_out)
+        nothing = f"no row of dcgmi dmon holds a value that can be true: {column}: {reason}"
+        return Refused(nothing, "look at the log, and watch the metrics again")
     return None
 
 

@@ -202,6 +202,8 @@ class _Answers:
             return Refused(f"{nothing}: {_ODD} (the first: {self._first_odd})", _AGAIN)
         if not self.result_count:
             return Refused("Prometheus' answer holds no series", "check the query and its range")
+        if why := self.labels.why_none():
+            return Refused(f"{nothing}{why}", "look at the exporter, and ask for another range")
         return Refused(
             nothing, "query a metric of dcgm-exporter itself: sums and rates lose name or GPU"
         )

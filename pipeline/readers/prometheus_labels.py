@@ -116,6 +116,11 @@ class GpuLabels:
             not skipped.count and reasons <= {telemetry.BLANK} and bool(reasons or self.nan_count)
         )
 
+    def why_none(self) -> str:
+        """Which values cannot be true, as the end of a refusal; empty where none is so."""
+        reasons = [reason for reason in self.series.reasons if reason != telemetry.BLANK]
+        return f": {reasons[0]}" if reasons else ""
+
     def issues(self) -> list[Issue]:
         """What was left out or is doubtful, as notes."""
         found = []

@@ -315,7 +315,7 @@ class _Scrapes:
             self.recording.report(issue)
         if not self.labels.series.row_count and not self.labels.are_absent(self.skipped):
             way_out = _WAY_OUT if self.skipped.count else "check what dcgm-exporter was asked for"
-            nothing = "no sample of a GPU in it can be used"
+            nothing = f"no sample of a GPU in it can be used{self.labels.why_none()}"
             self.recording.refusal = self.skipped.refusal(nothing, way_out)
 
 

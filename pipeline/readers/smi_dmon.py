@@ -196,5 +196,7 @@ class _Log:
         for table in self.tables.values():
             table.strays.tell(self.skipped)
         problem = "the table of nvidia-smi dmon has no row that can be used"
+        if not self.skipped.count and self.series.reasons:
+            problem += f": {next(iter(self.series.reasons))}"
         way_out = _WAY_OUT if self.skipped.count else "check that dmon ran and saw a GPU"
         self.recording.refusal = self.skipped.refusal(problem, way_out)

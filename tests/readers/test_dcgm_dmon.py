@@ -417,6 +417,12 @@ def test_rows_among_other_output_in_any_encoding(tmp_path: Path) -> None:
 # -- recognition ---------------------------------------------------------------------------
 
 
+def test_values_that_all_cannot_be_true_are_refused(tmp_path: Path) -> None:
+    rows, recording = read(tmp_path, "dcgmi dmon -e 203\nGPU 0     4294967295\nGPU 1     1980\n")
+    assert rows == [] and recording.refusal
+    assert recording.refusal.problem.endswith("203: gpu_util_share cannot be outside 0 to 1")
+
+
 @pytest.mark.parametrize(
     ("text", "is_dmon"),
     [

@@ -127,6 +127,10 @@ def test_only_aggregates_are_refused(tmp_path: Path) -> None:
     text = answer({"metric": {}, "values": [[START, "1"]]})
     refusal = read_text(prometheus_json, tmp_path, text).recording.refusal
     assert refusal and "sums and rates" in refusal.way_out
+    refusal = read_text(
+        prometheus_json, tmp_path, answer(series([(START, "1980")]))
+    ).recording.refusal
+    assert refusal and "cannot be outside" in refusal.problem
     text = answer(START, "1", kind="scalar")
     assert read_text(prometheus_json, tmp_path, text).recording.refusal
 

@@ -231,6 +231,12 @@ def test_what_is_not_dmon_is_not_recognised() -> None:
         assert not smi_dmon.recognise(head(other)), other
 
 
+def test_values_that_all_cannot_be_true_are_named_in_the_refusal(tmp_path: Path) -> None:
+    text = "# gpu  txpci\n# Idx   MB/s\n    0  2016001\n"
+    refusal = read_text(smi_dmon, tmp_path, text).recording.refusal
+    assert refusal and "pcie_tx_nvml_bytes_per_s cannot be outside" in refusal.problem
+
+
 def test_a_table_without_rows_is_refused(tmp_path: Path) -> None:
     assert read_text(smi_dmon, tmp_path, "# gpu pwr\n# Idx W\n").recording.refusal is not None
 
