@@ -16,6 +16,7 @@
 -- hidden_wait_ns  Waiting for other ranks beside compute; NULL when unknown.
 -- transfer_ns    Union of collectives without their waiting; all communication where that
 --                is unknown.
+-- unsplit_count  Collectives whose waiting is unknown: it counts as transfer.
 -- communication_ns  Union of communication kernels.
 -- compute_ns     Union of compute.
 -- exposed_memory_ns  Copies and sets with no kernel and no graph beside them.
@@ -40,6 +41,7 @@ WITH timed AS (
         w.hidden_wait_ns,
         least(coalesce(w.transfer_ns, t.communication_ns), t.communication_ns)
             AS transfer_ns,
+        coalesce(w.collective_count - w.split_count, 0) AS unsplit_count,
         t.communication_ns,
         t.compute_ns,
         t.exposed_memory_ns
@@ -98,6 +100,7 @@ SELECT
     exposed_transfer_ns,
     hidden_wait_ns,
     transfer_ns,
+    unsplit_count,
     communication_ns,
     compute_ns,
     exposed_memory_ns,

@@ -26,6 +26,7 @@ run_step AS (
         max(exposed_transfer_ns) FILTER (is_critical) AS exposed_transfer_ns,
         bool_or(is_critical IS NOT NULL) AS is_wait_known,
         max(communication_ns) > 0 AS is_communicating,
+        max(unsplit_count) > 0 AS is_unsplit,
         max(greatest(own_ns, transfer_ns)) AS hidden_ns,
         max(own_ns) AS own_ns
     FROM compared
@@ -49,7 +50,9 @@ mean AS (
                 || ' devices'
             ELSE 'waiting could not be told from transfer'
         END AS untold,
-        bool_or(is_communicating) AS is_communicating
+        bool_or(is_communicating) AS is_communicating,
+        CASE WHEN bool_or(is_unsplit)
+            THEN '; unknown waiting counts as transfer' ELSE '' END AS caveat
     FROM run_step
     GROUP BY run_id
 ),
@@ -205,7 +208,8 @@ scenario AS (
 -- least() would take the measured step where the scenario is unknown.
 bounded AS (
     SELECT
-        s.run_id, s.scenario, m.step_count, m.rank_count, m.step_ns, s.model, s.reason,
+        s.run_id, s.scenario, m.step_count, m.rank_count, m.step_ns,
+        s.model || m.caveat AS model, s.reason,
         CASE WHEN s.what_if_ns IS NOT NULL AND s.reason IS NULL
             THEN least(s.what_if_ns, m.step_ns) END AS what_if_ns
     FROM scenario AS s

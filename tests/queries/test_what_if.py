@@ -97,6 +97,14 @@ def test_waits_that_are_unknown_are_said_to_be(trace: Trace) -> None:
     assert trace.ask(f"SELECT reason FROM what_if WHERE scenario = '{HIDDEN}'") == [(None,)]
 
 
+def test_the_model_says_that_unknown_waiting_counts_as_transfer(trace: Trace) -> None:
+    # Of three that send and receive nothing tells who meets whom; the reductions are known.
+    both = [(0, 10, "gemm"), (60, 80, REDUCE), (90, 100, "ncclSendRecv")]
+    play(trace, both, both, both)
+    rows = trace.ask("SELECT DISTINCT model FROM what_if")
+    assert all(model.endswith("; unknown waiting counts as transfer") for (model,) in rows)
+
+
 def test_a_step_of_unknown_waits_counts_as_measured(trace: Trace) -> None:
     early, late = [(0, 50, "gemm"), (50, 100, REDUCE)], [(0, 80, "gemm"), (80, 100, REDUCE)]
     play(trace, early, early, late, early)
