@@ -24,8 +24,18 @@
 -- reason           Why it is unknown; else NULL.
 -- source_id        Source file.
 WITH kernel_of_step AS MATERIALIZED (
-    SELECT *, row_number() OVER (ORDER BY device_key, step, start_ns, stream_id) AS place
-    FROM directed_kernel
+    SELECT
+        k.* REPLACE (k.is_backward OR r.step IS NOT NULL AS is_backward),
+        row_number() OVER (
+            ORDER BY k.device_key, k.step, k.start_ns, k.stream_id
+        ) AS place
+    FROM directed_kernel AS k
+    LEFT JOIN repeated_forward AS r
+        ON r.device_key = k.device_key
+        AND r.step = k.step
+        AND r.stream_id = k.stream_id
+        AND k.start_ns >= r.from_ns
+        AND k.start_ns < r.until_ns
 ),
 sequence AS MATERIALIZED (
     SELECT

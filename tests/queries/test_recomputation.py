@@ -6,6 +6,7 @@ import pytest
 from rows import Trace
 
 F = ("norm", "gemm_a", "softmax", "gemm_b")  # a layer's forward pass
+LAYER = ("norm", "gemm_a", "flash_fwd", "gemm_b")
 B = ("grad_x", "grad_y", "gemm_a")  # a gemm of the same shape in the backward pass
 
 
@@ -58,6 +59,18 @@ def test_without_a_backward_pass_one_cannot_tell(trace: Trace) -> None:
 def test_names_alone_tell_with_less_confidence(trace: Trace) -> None:
     play(trace, [*F, "flash_fwd"], ["flash_bwd", *F, "flash_fwd", "last_bwd"], told="")
     assert asked(trace, FOUND) == [(5, 50, 1, 0.5, None)]
+
+
+def test_without_a_loss_between_names_still_tell_the_first_layer_done_again(trace: Trace) -> None:
+    # Both layers are done again, the second directly behind the forward pass.
+    again = [*LAYER, "flash_bwd"]
+    play(trace, [*LAYER, *LAYER], [*again, *again], told="")
+    assert asked(trace, FOUND) == [(8, 80, 1, 0.5, None)]
+
+
+def test_a_kept_layer_before_the_backward_pass_is_not_done_again(trace: Trace) -> None:
+    play(trace, [*LAYER, *LAYER], ["flash_bwd", *LAYER, "flash_bwd"], told="")
+    assert asked(trace, FOUND) == [(4, 40, 0.5, 0.5, None)]
 
 
 def test_repeats_that_may_be_another_micro_batch(trace: Trace) -> None:
