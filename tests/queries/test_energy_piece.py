@@ -14,6 +14,12 @@ def test_a_reset_has_no_difference(trace: Trace) -> None:
     assert [row[1] for row in trace.ask(ROWS)] == [100, None, 100]
 
 
+def test_a_counter_that_is_blank_for_some_samples_grew_evenly(trace: Trace) -> None:
+    trace.rounds(energy_j=[0, None, 300, None, 50, 90], gpu_util_share=[1] * 6)
+    # 300 J in two seconds; then it began anew.
+    assert [row[1] for row in trace.ask(ROWS)] == [150, 150, None, None, 40]
+
+
 def test_power_is_not_known_in_a_gap_but_the_counter_is(trace: Trace) -> None:
     trace.rounds(
         power_w=[100, 100, 100, *[None] * 6, 100], energy_j=[0, 100, 200, *[None] * 6, 900]
