@@ -1,12 +1,13 @@
 -- PCIe links below the generation or width that they could have, while their GPU had
 -- work: an idle link may go down to generation 1. The best is what the GPU and host
--- report, else the best under load of GPUs of the same product.
+-- report, else the best under load of GPUs of the same product. Most samples are below it,
+-- or many in a row: a link that falls in the middle of the run.
 -- Grain: one row per (telemetry_key, what).
 --
 -- telemetry_key  See telemetry_gpu.
 -- what         generation or width.
 -- metric       Metric that tells it.
--- usual_value  Median under load.
+-- usual_value  Median of the samples below the best.
 -- best_value   What it could be.
 -- load_count   Samples under load.
 -- low_count    Those below the best.
@@ -63,12 +64,31 @@ compared AS (
         AND p.gpu_name IS NOT DISTINCT FROM l.gpu_name
         AND p.what = l.what
 ),
+-- Low samples in a row have as many high ones before them.
+counted AS (
+    SELECT
+        *,
+        count(*) FILTER (value >= best_value) OVER (
+            PARTITION BY telemetry_key, what ORDER BY ts_ns, tick
+        ) AS stretch
+    FROM compared
+),
+lasted AS (
+    SELECT telemetry_key, what, max(low_count) AS longest_count
+    FROM (
+        SELECT telemetry_key, what, stretch, count(*) AS low_count
+        FROM counted
+        WHERE value < best_value
+        GROUP BY telemetry_key, what, stretch
+    )
+    GROUP BY telemetry_key, what
+),
 gathered AS (
     SELECT
         telemetry_key,
         what,
         metric,
-        quantile_disc(value, 0.5) AS usual_value,
+        quantile_disc(value, 0.5) FILTER (value < best_value) AS usual_value,
         max(best_value) AS best_value,
         count(*) AS load_count,
         count(*) FILTER (value < best_value) AS low_count,
@@ -92,5 +112,9 @@ SELECT
     first_tick,
     is_at_start
 FROM gathered
-WHERE low_count >= threshold_of('degraded_link_share') * load_count
-    AND low_count >= threshold_of('throttle_sample_count')
+JOIN lasted USING (telemetry_key, what)
+WHERE (
+        low_count >= threshold_of('degraded_link_share') * load_count
+        AND low_count >= threshold_of('throttle_sample_count')
+    )
+    OR longest_count >= threshold_of('degraded_link_sample_count')

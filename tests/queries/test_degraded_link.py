@@ -21,6 +21,16 @@ def test_one_sample_while_the_link_changes_is_none(trace: Trace) -> None:
     assert trace.ask(ROWS) == []
 
 
+def test_a_link_that_falls_late_in_the_run(trace: Trace) -> None:
+    trace.rounds(pcie_link_gen=[5] * 20 + [2] * 10, max_pcie_link_gen=5, gpu_util_share=1)
+    assert trace.ask(ROWS) == [("gpu X", "generation", 2.0, 5.0, 10, 30)]
+
+
+def test_single_changes_of_a_long_run_are_none(trace: Trace) -> None:
+    trace.rounds(pcie_link_gen=[5, 5, 1] * 12, max_pcie_link_gen=5, gpu_util_share=1)
+    assert trace.ask(ROWS) == []
+
+
 def test_without_a_maximum_the_peers_tell(trace: Trace) -> None:
     trace.rounds(pcie_link_width=[16] * 3, gpu_util_share=1, gpu_id="A")
     trace.rounds(pcie_link_width=[8] * 3, gpu_util_share=1, gpu_id="B")
