@@ -3,7 +3,8 @@
 -- rises through the middle; the score is depth times regularity. Low phases are explained
 -- by a capture of the same run: with the period of a step, by what a step's time beside
 -- compute goes to; with longer periods, by a checkpoint or evaluation if the capture
--- shows one.
+-- shows one. Low phases of a few samples, as of a checkpoint now and then, lie beyond the
+-- 10th percentile: where that shows no depth, the 2nd and 98th count.
 -- Grain: one row per (run_id, host, gpu_id, source_id).
 --
 -- run_id       Run.
@@ -14,12 +15,13 @@
 -- sample_count  Samples.
 -- cycle_count  Cycles.
 -- period_ns    Median length of a cycle; NULL with fewer than three.
--- depth_share  90th - 10th percentile of the use.
--- low_share    10th percentile.
--- high_share   90th percentile.
--- regularity_share  1 - spread of the lengths (75th - 25th percentile) / period, from 0.
+-- depth_share  high - low.
+-- low_share    10th percentile of the use, else the 2nd.
+-- high_share   90th percentile, else the 98th.
+-- regularity_share  1 - spread of the lengths (90th - 10th percentile) / period, from 0.
 -- score        Depth times regularity, 0 to 1; NULL when the period is not known.
--- is_saw_tooth  Whether depth and regularity are both beyond saw_tooth_share.
+-- is_saw_tooth  Whether depth is beyond saw_tooth_share, and regularity beyond
+--              saw_tooth_regularity_share.
 -- step_ns      Median step of the run; NULL when not known.
 -- explanation  communication, input, checkpoint, evaluation or host; unknown without
 --              evidence; NULL for a GPU without saw-tooth.
@@ -44,15 +46,24 @@ series AS (
     JOIN chosen AS c USING (telemetry_key)
     WHERE CASE WHEN c.is_sm THEN u.sm_active_share ELSE u.gpu_util_share END IS NOT NULL
 ),
-level AS (
+spread AS (
     SELECT
         telemetry_key, is_sm,
         count(*) AS sample_count,
         any_value(usual_ns) AS usual_ns,
-        quantile_cont(value, 0.1) AS low,
-        quantile_cont(value, 0.9) AS high
+        quantile_cont(value, [0.02, 0.1, 0.9, 0.98]) AS quantiles
     FROM series
     GROUP BY telemetry_key, is_sm
+),
+level AS (
+    SELECT
+        * EXCLUDE (quantiles),
+        CASE WHEN is_wide THEN quantiles[2] ELSE quantiles[1] END AS low,
+        CASE WHEN is_wide THEN quantiles[3] ELSE quantiles[4] END AS high
+    FROM (
+        SELECT *, quantiles[3] - quantiles[2] > threshold_of('saw_tooth_share') AS is_wide
+        FROM spread
+    )
 ),
 -- Between 3/8 and 5/8 of the way a sample belongs to the phase before it.
 phased AS (
@@ -86,7 +97,7 @@ period AS (
         telemetry_key,
         count(cycle_ns) AS cycle_count,
         median(cycle_ns) AS period_ns,
-        quantile_cont(cycle_ns, 0.75) - quantile_cont(cycle_ns, 0.25) AS spread_ns
+        quantile_cont(cycle_ns, 0.9) - quantile_cont(cycle_ns, 0.1) AS spread_ns
     FROM cycle
     GROUP BY telemetry_key
 ),
@@ -115,7 +126,8 @@ judged AS (
         *,
         period_ns IS NOT NULL
             AND depth_share > threshold_of('saw_tooth_share')
-            AND regularity_share > threshold_of('saw_tooth_share') AS is_saw_tooth
+            AND regularity_share > threshold_of('saw_tooth_regularity_share')
+            AS is_saw_tooth
     FROM scored
 )
 SELECT

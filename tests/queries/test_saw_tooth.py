@@ -1,3 +1,4 @@
+import random
 from typing import Any
 
 from pytest import approx
@@ -27,6 +28,29 @@ def test_steady_use(trace: Trace) -> None:
 
 def test_noise_is_shallow(trace: Trace) -> None:
     assert used(trace, [0.85, 0.9] * 20)["is_saw_tooth"] is False
+
+
+def test_random_use_is_no_saw_tooth(trace: Trace) -> None:
+    for seed in range(8):
+        draw = random.Random(seed)
+        trace.rounds(
+            gpu_util_share=[draw.uniform(0.2, 1) for _ in range(300)], gpu_id=f"gpu {seed}"
+        )
+    assert trace.ask("SELECT DISTINCT is_saw_tooth FROM saw_tooth") == [(False,)]
+
+
+def test_short_low_phases_of_a_long_period(trace: Trace) -> None:
+    # One sample in 20: a checkpoint now and then.
+    row = used(trace, ([0.9] * 19 + [0.0]) * 10)
+    assert (row["is_saw_tooth"], row["period_ns"]) == (True, 20 * S)
+    assert (row["low_share"], row["high_share"]) == (0, 0.9)
+
+
+def test_single_dips_without_a_period(trace: Trace) -> None:
+    values = [0.9] * 200
+    for place in (10, 17, 60, 130, 180):
+        values[place] = 0.0
+    assert used(trace, values)["is_saw_tooth"] is False
 
 
 def test_two_cycles_are_no_period(trace: Trace) -> None:
