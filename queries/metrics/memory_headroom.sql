@@ -19,7 +19,8 @@
 -- growth_bytes_per_s  Slope; NULL with too few samples, or times not known.
 -- growth_bytes  Slope times the time from the second part to the last.
 -- rising_share  Steps from one part to the next with growth / all of them.
--- is_growing    Whether it grows from part to part all along, by a share of the total, of
+-- is_growing    Whether it grows from part to part all along, or in steps up to the end
+--               and never falls, by a share of the total, of
 --               the peak where that is unknown (memory_growth_share): a leak. NULL when
 --               not known.
 -- full_after_ns  How long after the last sample it is full, if it goes on; NULL where it
@@ -72,6 +73,11 @@ sloped AS (
         median((b.bytes - a.bytes) / (b.at_ns - a.at_ns)) AS slope,
         max(b.at_ns) - min(a.at_ns) AS length_ns,
         avg((b.bytes > a.bytes)::INTEGER) FILTER (b.part = a.part + 1) AS rising_share,
+        -- In steps: several, up to the end, and none down; a thousandth is noise.
+        count(*) FILTER (b.part = a.part + 1 AND b.bytes > 1.001 * a.bytes) >= 3
+            AND max(b.part) FILTER (b.part = a.part + 1 AND b.bytes > 1.001 * a.bytes) > 6
+            AND count(*) FILTER (b.part = a.part + 1 AND b.bytes < 0.999 * a.bytes) = 0
+            AS is_in_steps,
         count(DISTINCT b.part) + 1 AS part_count
     FROM part AS a
     JOIN part AS b ON b.telemetry_key = a.telemetry_key AND b.part > a.part
@@ -91,6 +97,7 @@ known AS (
             AS total_bytes,
         CASE WHEN l.part_count >= 8 THEN l.slope END AS slope,
         CASE WHEN l.part_count >= 8 THEN l.rising_share END AS rising_share,
+        l.is_in_steps,
         l.length_ns
     FROM summed AS s
     JOIN telemetry_gpu AS g USING (telemetry_key)
@@ -104,7 +111,7 @@ judged AS (
         *,
         total_bytes - peak_used_bytes AS headroom_bytes,
         slope * length_ns AS growth_bytes,
-        rising_share >= 0.75
+        (rising_share >= 0.75 OR (rising_share IS NOT NULL AND is_in_steps))
             AND slope * length_ns > threshold_of('memory_growth_share')
                 -- Some exporters tell the memory in use only.
                 * coalesce(total_bytes, peak_used_bytes)

@@ -32,6 +32,17 @@ def test_an_allocator_that_fills_up_is_no_leak(trace: Trace) -> None:
     assert (row["is_growing"], row["growth_bytes_per_s"], row["full_after_ns"]) == (False, 0, None)
 
 
+def test_a_leak_in_steps(trace: Trace) -> None:
+    used = [(40 + 2 * (at // 20)) * GB for at in range(100)]
+    row = memory(trace, used, fb_total_bytes=80 * GB)
+    assert (row["is_growing"], row["peak_used_bytes"]) == (True, 48 * GB)
+
+
+def test_steps_that_come_to_an_end_are_no_leak(trace: Trace) -> None:
+    used = [(40 + 2 * min(at // 15, 3)) * GB for at in range(100)]
+    assert memory(trace, used, fb_total_bytes=80 * GB)["is_growing"] is False
+
+
 def test_up_and_down_is_no_leak(trace: Trace) -> None:
     used = [(40 + 10 * (at % 2)) * GB for at in range(100)]
     assert memory(trace, used, fb_total_bytes=80 * GB)["is_growing"] is False
