@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+
+from pipeline.errors import UserError
 
 DEFAULT_STORE = "tracelake_store"
 
@@ -49,10 +52,15 @@ def _thresholds(texts: Sequence[str]) -> dict[str, float]:
 
 
 def _assignment(text: str) -> tuple[str, float]:
+    from pipeline.settings import unknown
+
     name, equals, value = text.partition("=")
     try:
-        if not equals or not name:
+        number = float(value)
+        if not equals or not name or not math.isfinite(number):
             raise ValueError
-        return name, float(value)
     except ValueError:
         raise click.BadParameter(f"{text!r} is not NAME=VALUE with a number") from None
+    if way_out := unknown(name):
+        raise UserError(f"--set {name}", "no such threshold", way_out)
+    return name, number

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,7 +100,12 @@ def show(
         raise
     except duckdb.Error as error:
         raise UserError("sql", first_lines(error), "correct the statement") from error
-    renderers: dict[str, Render] = {"table": units.table, "csv": _csv, "json": _json}
+    # A table for a file or another program is whole.
+    is_screen = output is None and sys.stdout.isatty()
+    width = shutil.get_terminal_size((100, 24)).columns if is_screen else None
+    renderers: dict[str, Render] = {
+        "table": partial(units.table, width=width), "csv": _csv, "json": _json,
+    }  # fmt: skip
     text = renderers[format_](columns, rows)
     if output is None:
         click.echo(text)

@@ -39,16 +39,22 @@ def own_thresholds(path: Path = Path(FILE)) -> dict[str, float]:
         raise _fault(path, text, name, "unknown key", "known is only [thresholds]")
     if not isinstance(thresholds, dict):
         raise _fault(path, text, "thresholds", "must be a table", "write [thresholds]")
-    known = _known()
     for name, value in thresholds.items():
-        if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            way_out = f"did you mean '{near[0]}'?" if near else "see 'tracelake query threshold'"
+        if way_out := unknown(name):
             raise _fault(path, text, name, "no such threshold", way_out)
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not math.isfinite(value):
             raise _fault(path, text, name, "must be a number", "in the unit that the name ends in")
     return {name: float(value) for name, value in thresholds.items()}
+
+
+def unknown(name: str) -> str:
+    """Which threshold may have been meant; empty where ``name`` is one."""
+    known = _known()
+    if name in known:
+        return ""
+    near = difflib.get_close_matches(name, known, 1) or [one for one in known if name in one]
+    return f"did you mean '{near[0]}'?" if near else "see 'tracelake query threshold'"
 
 
 def _known() -> list[str]:

@@ -186,22 +186,61 @@ def utc(ns: int) -> str:
     return datetime.fromtimestamp(ns // 1_000_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[Value]]) -> str:
-    """Rows as an aligned text table; numbers to the right, text to the left."""
+def table(columns: Sequence[str], rows: Sequence[Sequence[Value]], width: int | None = None) -> str:
+    """Rows as an aligned text table; numbers to the right, text to the left.
+
+    Within ``width`` columns where it is given: long texts are cut then, and what has no room
+    follows below, each row with its number.
+    """
     cells = [[show(c, v) for c, v in zip(columns, row, strict=True)] for row in rows]
     is_number = [
         any(isinstance(row[i], int | float) for row in rows)
         and all(row[i] is None or isinstance(row[i], int | float) for row in rows)
         for i in range(len(columns))
     ]
+    if width is not None:
+        longest = max(_LEAST_CELL, width // 3)
+        cells = [[c if len(c) <= longest else c[: longest - 1] + "…" for c in row] for row in cells]
     widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(columns)]
+    bands = _bands(widths, width)
+    made = []
+    for band in bands:
+        lines = [
+            [
+                columns[i].rjust(widths[i]) if is_number[i] else columns[i].ljust(widths[i])
+                for i in band
+            ],
+            ["-" * widths[i] for i in band],
+            *(
+                [row[i].rjust(widths[i]) if is_number[i] else row[i].ljust(widths[i]) for i in band]
+                for row in cells
+            ),
+        ]
+        if len(bands) > 1:
+            digits = len(str(len(cells)))
+            numbers = ["#", "-", *(str(n) for n in range(1, len(cells) + 1))]
+            lines = [
+                [n * digits if n == "-" else n.rjust(digits), *line]
+                for n, line in zip(numbers, lines, strict=True)
+            ]
+        made.append("\n".join("  ".join(line).rstrip() for line in lines))
+    return "\n\n".join(made)
 
-    def line(row: Sequence[str]) -> str:
-        padded = (
-            cell.rjust(width) if number else cell.ljust(width)
-            for cell, width, number in zip(row, widths, is_number, strict=True)
-        )
-        return "  ".join(padded).rstrip()
 
-    rule = "  ".join("-" * width for width in widths)
-    return "\n".join([line(list(columns)), rule, *(line(row) for row in cells)])
+# Shorter cells are not cut, however narrow the terminal.
+_LEAST_CELL = 24
+
+
+def _bands(widths: Sequence[int], width: int | None) -> list[list[int]]:
+    """Columns that fit beside each other, in their order."""
+    if width is None or sum(widths) + 2 * (len(widths) - 1) <= width:
+        return [list(range(len(widths)))]
+    bands: list[list[int]] = [[]]
+    used = room = width - 6  # the row's number before them
+    for i, one in enumerate(widths):
+        if not bands[-1] or used + 2 + one > room:
+            bands.append([])
+            used = -2
+        bands[-1].append(i)
+        used += 2 + one
+    return [band for band in bands if band]

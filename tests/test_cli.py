@@ -161,7 +161,7 @@ def test_set_overrides_a_threshold(ask: Asked) -> None:
         (("sql", "SELECT 1", "--run", "nothing like it"), "not in the store"),
         (
             ("query", "kernel_gap", "--set", "gap=1"),
-            "known: activity_window_count, ",
+            "did you mean 'kernel_gap_ns'?",
         ),
         (("query", "kernel", "--store", "no_such_store"), "no tracelake store here"),
     ],

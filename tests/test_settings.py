@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from pipeline.cli import main
 from pipeline.errors import UserError
 from pipeline.settings import own_thresholds
 
@@ -43,6 +45,20 @@ def test_a_fault_names_its_line(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(UserError) as error:
         of(tmp_path, text)
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("wall_shar=0.1", "--set wall_shar: no such threshold; did you mean 'wall_share'?"),
+        ("zzz=1", "--set zzz: no such threshold; see 'tracelake query threshold'"),
+        ("wall_share=nan", "'wall_share=nan' is not NAME=VALUE with a number"),
+        ("wall_share", "'wall_share' is not NAME=VALUE with a number"),
+    ],
+)
+def test_a_fault_on_the_command_line_is_short(text: str, said: str) -> None:
+    told = CliRunner().invoke(main, ["query", "threshold", "--set", text])
+    assert told.exit_code == 2 and said in told.stderr and len(told.stderr) < 300
 
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:

@@ -107,3 +107,20 @@ def test_a_table_has_numbers_to_the_right_and_text_to_the_left() -> None:
 
 def test_a_table_without_rows_has_its_columns() -> None:
     assert units.table(["name", "dur_ns"], []).splitlines() == ["name  dur_ns", "----  ------"]
+
+
+def test_a_table_fits_its_width() -> None:
+    columns, rows = ("rank", "name", "dur_ns"), [(0, "a" * 40, 1500), (1, "b", 2)]
+    assert units.table(columns, rows, 80).splitlines()[2] == f"   0  {'a' * 25}…  1.50 us"
+    assert units.table(columns, rows, 36).split("\n") == [
+        f"#  rank  {'name':<24}".rstrip(),
+        f"-  ----  {'-' * 24}",
+        f"1     0  {'a' * 23}…",
+        "2     1  b",
+        "",
+        "#   dur_ns",
+        "-  -------",
+        "1  1.50 us",
+        "2     2 ns",
+    ]
+    assert "a" * 40 in units.table(columns, rows)
