@@ -3,7 +3,7 @@ is late, and what it costs, against the same job played without that. All have o
 clock is wrong by 50 ms and drifts."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -96,10 +96,12 @@ def stored(
 
 @pytest.fixture
 def made(tmp_path: Path) -> Maker:
-    def write(job: Job, error_us: float = 50_000.0, drift_ppm: float = 20.0) -> Made:
+    def write(
+        job: Job, error_us: float = 50_000.0, drift_ppm: float = 20.0, also: Sequence[str] = ()
+    ) -> Made:
         truth, store = stored(job, tmp_path, error_us, drift_ppm)
         lost_ns = ended(job) - ended(replace(HEALTHY, steps=job.steps))
-        return Made(truth, lost_ns, store.connect(asked=VIEWS))
+        return Made(truth, lost_ns, store.connect(asked=(*VIEWS, *also)))
 
     return write
 
@@ -191,7 +193,7 @@ def test_a_rank_with_twice_the_idle_time_that_is_not_late(made: Maker) -> None:
     job = changed("layer_forward", lighter)
     parts = dict(job.programs["train"])
     parts["pause"] = [*parts["pause"][:5], host(2 * (141 + 152), ranks="1"), *parts["pause"][5:]]
-    job = made(replace(job, programs={"train": parts}))
+    job = made(replace(job, programs={"train": parts}), also=("step_time",))
     assert_collectives_are_true(job)
     idle = dict(job.rows("SELECT rank, avg(idle_ns) FROM step_time GROUP BY rank"))
     assert idle[1] > 1.8 * idle[0]
@@ -246,7 +248,8 @@ def test_a_late_rank_without_ranges(made: Maker) -> None:
 def test_whatever_call_launches_a_kernel(made: Maker, sample_store: Path, call: str) -> None:
     kernels = {name: {**kernel, "call": call} for name, kernel in HEALTHY.kernels.items()}
     plain = {**HEALTHY.hosts["node-b"]}
-    job = made(replace(HEALTHY, kernels=kernels), plain["clock_error_us"], 0.0)
+    also = (*ASKED_OF_LAUNCHES, "api_summary")
+    job = made(replace(HEALTHY, kernels=kernels), plain["clock_error_us"], 0.0, also)
     usual = Store.open(sample_store).connect(runs=["ddp_healthy"], asked=ASKED_OF_LAUNCHES)
     for columns in (
         "rank, step, begin_ns, step_ns, compute_ns, idle_ns, origin FROM step_time",
