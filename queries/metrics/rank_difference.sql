@@ -16,7 +16,7 @@
 -- step_count   Steps.
 -- rank_count   Ranks compared.
 -- mean_ns      Mean per step; of slower_kernels and more_kernels the difference itself.
--- median_ns    Median over ranks of the same.
+-- median_ns    Lower median over ranks of the same: up to half of them may be late.
 -- difference_ns  mean - median.
 -- source_id    Source file.
 WITH timed AS MATERIALIZED (
@@ -68,10 +68,10 @@ kernel_median AS (
         coalesce(k.per_step, 0) AS per_step,
         coalesce(k.mean_ns, n.median_ns) AS mean_ns,
         n.median_ns,
-        median(coalesce(k.per_step, 0)) OVER (PARTITION BY n.run_id, n.shape)
+        quantile_disc(coalesce(k.per_step, 0), 0.5) OVER (PARTITION BY n.run_id, n.shape)
             AS median_per_step
     FROM (
-        SELECT run_id, shape, median(mean_ns) AS median_ns
+        SELECT run_id, shape, quantile_disc(mean_ns, 0.5) AS median_ns
         FROM kernel_time
         GROUP BY run_id, shape
     ) AS n
@@ -123,8 +123,8 @@ SELECT
     n.step_count,
     count(*) OVER same AS rank_count,
     p.mean_ns,
-    median(p.mean_ns) OVER same AS median_ns,
-    p.mean_ns - median(p.mean_ns) OVER same AS difference_ns,
+    quantile_disc(p.mean_ns, 0.5) OVER same AS median_ns,
+    p.mean_ns - quantile_disc(p.mean_ns, 0.5) OVER same AS difference_ns,
     d.source_id
 FROM part AS p
 JOIN counted AS n USING (device_key)

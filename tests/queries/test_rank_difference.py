@@ -67,7 +67,7 @@ def test_exposed_memory(trace: Trace) -> None:
     play(trace, [(0, 100, "gemm")], [(0, 100, "gemm")])
     trace.copy(200, 260, process=1, source_id="one file")
     trace.keep_for("rank_difference")
-    assert parts(trace, "exposed_memory")["exposed_memory"] == [(30, 15, 15), (0, 15, -15)]
+    assert parts(trace, "exposed_memory")["exposed_memory"] == [(30, 0, 30), (0, 0, 0)]
 
 
 def test_idle_time_by_cause_is_0_where_a_rank_has_none(trace: Trace) -> None:
@@ -84,7 +84,7 @@ def test_idle_time_by_cause_is_0_where_a_rank_has_none(trace: Trace) -> None:
         "SELECT rank, sum(mean_ns), sum(median_ns), sum(difference_ns) FROM rank_difference"
         " WHERE part LIKE 'idle: %' GROUP BY rank ORDER BY rank"
     )
-    assert idle == [(0, 0, 10_000, -10_000), (1, 20_000, 10_000, 10_000)]
+    assert idle == [(0, 0, 0, 0), (1, 20_000, 0, 20_000)]
 
 
 def test_waits_that_are_unknown_have_no_row(trace: Trace) -> None:
@@ -106,3 +106,9 @@ def test_a_rank_late_before_anything_ran_on_its_device(trace: Trace) -> None:
     assert parts(trace, "idle: lead_in") == {
         "idle: lead_in": [(0, 0, 0), (0, 0, 0), (150, 0, 150)]  # 300 in the first of two steps
     }
+
+
+def test_where_half_of_the_ranks_are_late_all_their_lateness_shows(trace: Trace) -> None:
+    quick, late = [(0, 100, "gemm")], [(0, 130, "gemm")]
+    play(trace, quick, late, quick, late)
+    assert parts(trace, "slower_kernels")["slower_kernels"][1] == (30, 0, 30)
