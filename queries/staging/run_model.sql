@@ -78,7 +78,7 @@ described AS (
     LEFT JOIN traced AS t USING (run_id)
 ),
 -- A name may be a product's, or the beginning of some rows' names, as "H100 SXM"; the
--- peak is known when all of these agree.
+-- peak is known when all of these agree. L4 is no beginning of L40, nor V100 of V100S.
 meant AS (
     SELECT
         d.name,
@@ -102,7 +102,14 @@ meant AS (
         FROM gpu
     ) AS p
         ON p.precision = d.precision
-        AND (d.name LIKE p.pattern OR starts_with(lower(p.gpu), lower(d.name)))
+        AND (
+            d.name LIKE p.pattern
+            OR starts_with(lower(p.gpu), lower(d.name))
+            AND NOT (
+                right(d.name, 1) BETWEEN '0' AND '9'
+                AND substr(p.gpu, length(d.name) + 1, 1) NOT IN ('', ' ')
+            )
+        )
         AND d.name NOT LIKE '% MIG %'
     GROUP BY d.name, d.precision
 ),

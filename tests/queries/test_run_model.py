@@ -61,6 +61,10 @@ def test_active_parameters_count(trace: Trace) -> None:
     ("gpu", "precision", "peak"),
     [
         ("H100 SXM", "bf16", 989.4e12),  # two products, one peak
+        ("L4", "bf16", 121e12),  # not L40
+        ("H20", "bf16", 148e12),  # not H200
+        ("A10", "bf16", 125e12),  # not A100, nor A10G
+        ("B20", "bf16", None),
         ("H100", "bf16", None),  # SXM, PCIe or NVL
         ("NVIDIA H100 PCIe", "bf16", 756e12),
         ("NVIDIA H100 PCIe", "fp8", 1513e12),
