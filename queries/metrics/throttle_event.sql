@@ -9,7 +9,8 @@
 -- family       power, thermal, setting or unexplained.
 -- scope        What its GPUs have in common: device, host, power domain or rack; source
 --              where the host is not known.
--- place        Which device, host, power domain or rack, or file.
+-- place        Which device (and file, where it has no host and there are several), host,
+--              power domain or rack, or file.
 -- rack         Rack of all of its GPUs; NULL when there are several or none is known.
 -- power_domain  Power domain of all of its GPUs.
 -- gpu_count    GPUs slowed down.
@@ -53,7 +54,9 @@ SELECT
     s.family,
     s.scope,
     CASE s.scope
-        WHEN 'device' THEN s.gpus
+        -- GPU 3 of which file, where no host tells them apart.
+        WHEN 'device' THEN s.gpus || CASE WHEN s.host IS NULL AND r.source_count > 1
+            THEN coalesce(' in ' || f.path, '') ELSE '' END
         WHEN 'host' THEN s.host
         WHEN 'rack' THEN s.rack
         WHEN 'power domain' THEN s.power_domain
@@ -128,7 +131,8 @@ SELECT
     ), '') AS summary
 FROM throttle_group AS s
 JOIN (
-    SELECT run_id, count(DISTINCT gpu_key) AS gpu_count
+    SELECT run_id, count(DISTINCT gpu_key) AS gpu_count,
+        count(DISTINCT source_id) AS source_count
     FROM telemetry_gpu
     GROUP BY run_id
 ) AS r USING (run_id)

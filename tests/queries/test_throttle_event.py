@@ -161,3 +161,12 @@ def test_without_hosts_the_file_is_the_place(trace: Trace) -> None:
         trace.rounds(clock_event_reasons=[0, 64, 0], host=None, gpu_id=f"gpu:{gpu}")
     event = trace.only("FROM throttle_event")
     assert (event["scope"], event["place"]) == ("source", "n2/smi.csv")
+
+
+def test_a_device_without_host_is_that_of_its_file(trace: Trace) -> None:
+    for source, reasons in (("n1", [0, 64, 0]), ("n2", [0, 0, 0])):
+        trace.file(source, path=f"{source}/smi.csv")
+        shared = {"host": None, "gpu_id": "gpu:3", "device_id": 3, "source_id": source}
+        trace.rounds(clock_event_reasons=reasons, **shared)
+    event = trace.only("FROM throttle_event")
+    assert (event["scope"], event["place"]) == ("device", "GPU 3 in n1/smi.csv")
