@@ -105,11 +105,13 @@ joined AS (
         END AS freed_share,
         d.freed_share IS NOT NULL
             AND d.unknown_share < threshold_of('unprofiled_share') AS is_profiled,
-        t.dram_share IS NOT NULL AS is_sampled
+        t.dram_share IS NOT NULL AS is_sampled,
+        k.run_id IS NOT NULL AND d.run_id IS NULL AS is_unweighted
     FROM run_evidence AS e
     LEFT JOIN device AS d USING (run_id)
     LEFT JOIN stepped AS s USING (run_id)
     LEFT JOIN sampled AS t USING (run_id)
+    LEFT JOIN (SELECT DISTINCT run_id FROM profiled_kernel) AS k USING (run_id)
 )
 SELECT
     run_id,
@@ -121,6 +123,7 @@ SELECT
     false AS is_evident,
     CASE WHEN step_count > 0 THEN 'step' ELSE 'span' END AS basis,
     CASE WHEN is_profiled THEN 'kernel_limit' WHEN is_sampled THEN 'gpu_utilisation'
+        WHEN is_unweighted THEN 'speed_of_light'
         ELSE 'top_kernel' END AS evidence_view,
     CASE WHEN is_profiled THEN 'class = ''memory bound'''
         WHEN is_sampled THEN 'metric IN (''dram_active_share'', ''tensor_active_share'')'
@@ -129,8 +132,12 @@ SELECT
         WHEN freed_share IS NOT NULL THEN NULL
         WHEN unknown_share IS NOT NULL
             THEN 'too few of the kernels were profiled, and no DRAM counter'
+        WHEN is_unweighted
+            THEN 'kernels were profiled, but no Nsight Systems capture tells how much of '
+                || 'the time they take'
         ELSE 'no Nsight Compute profile and no DRAM counter'
     END AS reason,
-    CASE WHEN freed_share IS NULL THEN 'ncu' END AS need
+    CASE WHEN freed_share IS NOT NULL THEN NULL
+        WHEN is_unweighted THEN 'nsys' ELSE 'ncu' END AS need
 FROM joined
 ORDER BY run_id

@@ -77,3 +77,13 @@ def test_a_few_profiles_do_not_decide(trace: Trace) -> None:
     shares = {"compute_share": 0.2, "memory_share": 0.8}
     trace.given("speed_of_light", name="add", **{"class": "memory bound"}, **shares)
     assert trace.ask(SQL) == [(None, None, 0.2, "ncu")]
+
+
+def test_profiles_without_a_capture_lack_the_time_of_their_kernels(trace: Trace) -> None:
+    trace.stand_in("profiled_kernel")
+    trace.given("profiled_kernel", kernel_id=0)
+    trace.stand_in("run_evidence")
+    trace.given("run_evidence", step_count=0)
+    row = trace.only("FROM wall_memory_bandwidth")
+    assert (row["evidence_view"], row["need"]) == ("speed_of_light", "nsys")
+    assert row["reason"].startswith("kernels were profiled, but no Nsight Systems capture")
