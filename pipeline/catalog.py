@@ -36,6 +36,13 @@ FINDING_COLUMNS = (
     "evidence",
 )
 
+# What these mean depends on the finding.
+_OF_EVERY_FINDING = {
+    "subject": "Rank, device, host, link or log that it is about; NULL for the whole job.",
+    "detail": "What else there is to say; see the finding's own view.",
+    "value": "How bad it is; see the finding's own view.",
+}
+
 # Every table has these two; in the store they are part of the path, not of the Parquet file.
 PARTITION_KEYS = ("run_id", "source_id")
 
@@ -189,7 +196,11 @@ ORDER BY
     columns = [
         Column("run_id", "Run."),
         Column("finding", "View of the findings layer that says so."),
-        *(column for column in findings[0].columns if column.name in FINDING_COLUMNS[1:]),
+        *(
+            Column(column.name, _OF_EVERY_FINDING.get(column.name, column.doc))
+            for column in findings[0].columns
+            if column.name in FINDING_COLUMNS[1:]
+        ),
         Column("gpu_hours", "GPU-hours that it cost while the job was observed."),
         Column("gpu_hours_per_day", "GPU-hours that it costs each day that the job runs."),
         Column("price_per_day", "The same in money; NULL without a price in run.toml."),

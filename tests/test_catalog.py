@@ -6,6 +6,12 @@ import pytest
 from pipeline import catalog
 
 
+def test_the_list_of_findings_speaks_of_no_single_one() -> None:
+    docs = {column.name: column.doc for column in catalog.queries()["finding"].columns}
+    assert docs["value"] == "How bad it is; see the finding's own view."
+    assert docs["subject"].startswith("Rank, device, host, link or log")
+
+
 def test_a_query_is_read_with_its_header() -> None:
     query = catalog.queries()["kernel_gap_summary"]
     assert query.layer == "metrics"
