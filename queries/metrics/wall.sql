@@ -41,14 +41,33 @@ WITH candidate AS (
     UNION ALL
     FROM wall_interconnect
 ),
-limited AS (
+-- The allocator's idle time belongs to memory where that is full, else to the launch: the
+-- same time is no two walls.
+claimed AS (
     SELECT
         *,
+        CASE WHEN wall = 'launch' THEN coalesce(
+            max(cost_ns) FILTER (wall = 'memory capacity') OVER (PARTITION BY run_id), 0
+        ) ELSE 0 END AS claimed_ns,
+        CASE WHEN wall = 'launch' THEN coalesce(
+            max(cost_share) FILTER (wall = 'memory capacity') OVER (PARTITION BY run_id),
+            0
+        ) ELSE 0 END AS claimed_share
+    FROM candidate
+),
+limited AS (
+    SELECT
+        * EXCLUDE (claimed_ns, claimed_share) REPLACE (
+            CASE WHEN cost_ns < claimed_ns THEN 0
+                ELSE cost_ns - claimed_ns END AS cost_ns,
+            CASE WHEN cost_share < claimed_share THEN 0
+                ELSE cost_share - claimed_share END AS cost_share
+        ),
         CASE wall
             WHEN 'communication' THEN threshold_of('communication_wall_share')
             WHEN 'memory bandwidth' THEN threshold_of('memory_bandwidth_wall_share')
             ELSE threshold_of('wall_share') END AS limit_share
-    FROM candidate
+    FROM claimed
 )
 SELECT
     l.run_id,

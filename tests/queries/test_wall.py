@@ -67,3 +67,19 @@ def test_what_to_collect_is_a_command_and_nothing_else(trace: Trace) -> None:
     assert told and all(remark for *_, remark in told)
     assert [need for need, command, _ in told if ", on " in command or "add " in command] == []
     assert all("250,252" in command for need, command, _ in told if need == "dcgm")
+
+
+def test_the_allocators_time_is_not_counted_twice(trace: Trace) -> None:
+    for name in CANDIDATES:
+        trace.stand_in(f"wall_{name}")
+    trace.given("run_scale", gpu_count=8)
+    row = {"is_evident": False, "basis": "step"}
+    trace.given("wall_idle", wall="launch", cost_ns=35.0, cost_share=0.35, **row)
+    trace.given("wall_idle", wall="input", cost_ns=20.0, cost_share=0.2, **row)
+    full = {"wall": "memory capacity", "is_evident": True, "basis": "step"}
+    trace.given("wall_memory_capacity", cost_ns=30.0, cost_share=0.3, **full)
+    assert trace.ask("SELECT wall, cost_ns, round(cost_share, 3), is_wall FROM wall") == [
+        ("memory capacity", 30.0, 0.3, True),
+        ("input", 20.0, 0.2, True),
+        ("launch", 5.0, 0.05, False),
+    ]
