@@ -103,7 +103,7 @@ part AS (
     ON COLUMNS(* EXCLUDE (device_key))
     INTO NAME part VALUE mean_ns
     UNION ALL
-    -- A cause that a rank does not have is a time of 0.
+    -- A cause that a rank lacks is a time of 0; where clocks disagree none is known.
     SELECT n.device_key, c.part, coalesce(i.total_ns, 0) / n.step_count
     FROM counted AS n
     JOIN (
@@ -112,6 +112,9 @@ part AS (
         JOIN counted AS k USING (device_key)
     ) AS c USING (run_id)
     LEFT JOIN idle AS i ON i.device_key = n.device_key AND i.part = c.part
+    WHERE i.device_key IS NOT NULL
+        OR c.part IN ('idle: short_gap', 'idle: lead_in')
+        OR n.device_key NOT IN (SELECT device_key FROM clock_check WHERE NOT is_aligned)
 )
 SELECT
     d.run_id,

@@ -90,6 +90,8 @@ told AS (
                 WHEN j.part = 'more_kernels'
                     THEN '; more kernels, or larger grids: more work'
                 WHEN j.part = 'idle: data_loading' THEN '; it waits for its input'
+                WHEN j.part = 'idle: unknown'
+                    THEN '; gaps of unknown cause: all of them where clocks disagree'
                 WHEN j.part = 'idle: lead_in'
                     THEN '; in its first step, before anything ran on its device'
                 WHEN j.part = 'exposed_memory' THEN '; copies and sets beside no kernel'

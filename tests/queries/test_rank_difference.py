@@ -112,3 +112,18 @@ def test_where_half_of_the_ranks_are_late_all_their_lateness_shows(trace: Trace)
     quick, late = [(0, 100, "gemm")], [(0, 130, "gemm")]
     play(trace, quick, late, quick, late)
     assert parts(trace, "slower_kernels")["slower_kernels"][1] == (30, 0, 30)
+
+
+def test_where_clocks_disagree_no_cause_is_0(trace: Trace) -> None:
+    # Rank 1 starts all work before its launch calls: its gap is of unknown cause.
+    for rank in (0, 1):
+        where = trace.rank(rank, source_id="one file")
+        for step in range(2):
+            begin = 100_000 * step
+            trace.step(where, begin, begin + 100_000, f"step {step}")
+            for start_ns, end_ns in ((begin, begin + 60_000), (begin + 80_000, begin + 100_000)):
+                call_ns = start_ns + 5_000 * rank
+                trace.launch((call_ns, call_ns), (start_ns, end_ns), **where)
+    trace.keep_for("rank_difference")
+    parts = trace.ask("SELECT rank, part FROM rank_difference WHERE part LIKE 'idle: %'")
+    assert sorted(parts) == [(0, "idle: other_host"), (0, "idle: unknown"), (1, "idle: unknown")]
