@@ -30,3 +30,12 @@ def test_evidence_names_its_rows(trace: Trace) -> None:
     found(trace)
     ((view, evidence),) = trace.ask("SELECT evidence_view, evidence FROM benchmark_collapse")
     assert trace.ask(f"FROM {view} WHERE {evidence}") != []
+
+
+def test_sizes_of_a_curve_are_told_at_once(trace: Trace) -> None:
+    found(trace, is_in_place=True)
+    row = {"size_bytes": 32, "lost_share": 0.6, "is_in_place": True}
+    assert found(trace, **row) == [
+        ("warning", "interconnect", "all_reduce collapse at 2 sizes from 8 to 32 bytes", 0.6, None)
+    ]
+    assert trace.only("FROM benchmark_collapse")["detail"] == "in place"
