@@ -141,6 +141,9 @@ SELECT
     CASE WHEN h.event_count > 0
         THEN 'family IN (''power'', ''thermal'', ''unexplained'')' END AS evidence,
     CASE WHEN NOT h.is_known THEN coalesce(h.cost_reason, 'its cost is not known')
+        -- Even work is no proof of high clocks: they may have been low all along.
+        WHEN s.gpu_count IS NULL AND u.uneven_share IS NOT NULL
+            THEN 'clocks were not sampled; a slowdown that never ends would not show'
         WHEN s.gpu_count IS NULL THEN 'clocks were not sampled' END AS reason,
     CASE WHEN NOT h.is_known THEN 'training log'
         WHEN s.gpu_count IS NULL THEN 'dcgm' END AS need

@@ -83,6 +83,17 @@ def test_without_clocks_nothing_is_known(trace: Trace) -> None:
     assert trace.ask("SELECT reason FROM wall_power") == [("clocks were not sampled",)]
 
 
+def test_even_work_without_clocks_may_be_slow_all_along(trace: Trace) -> None:
+    for view in ("throttle_event", "throttled_step", "step_period", "clock_summary"):
+        trace.stand_in(view)
+    trace.given("run_evidence")
+    for step in range(2):
+        trace.given("step_time", step=step, compute_ns=10, kernel_count=3)
+    asked = "SELECT cost_share, bound_share, reason FROM wall_power"
+    reason = "clocks were not sampled; a slowdown that never ends would not show"
+    assert trace.ask(asked) == [(None, 0.0, reason)]
+
+
 def test_a_moment_without_a_step_does_not_hide_the_others(trace: Trace) -> None:
     log(trace, *[10] * 8, 15, 15)
     slowed(trace, 1, ONE, 8, 9)
