@@ -7,7 +7,8 @@
 -- wall         Wall that it belongs to; NULL for none.
 -- severity     wall where both it and its wall cost that much, else warning.
 -- saved_ns     Saved per step without it; NULL when unknown.
--- saved_share  saved / step.
+-- saved_share  saved / step; where no steps are known, what the device with most of it
+--              has of it / its span.
 -- responsible  Call, range or earlier activity with most of this time.
 WITH responsible AS (
     SELECT
@@ -25,6 +26,16 @@ saved AS (
         saved_share
     FROM what_if
     WHERE scenario LIKE 'no idle time: %'
+    UNION ALL
+    SELECT run_id, cause, NULL, max(share_of(total_ns, span_ns))
+    FROM (
+        SELECT run_id, source_id, process, device_id, cause, sum(total_ns) AS total_ns
+        FROM kernel_gap_cause
+        GROUP BY ALL
+    )
+    JOIN nccl_time_share USING (run_id, source_id, process, device_id)
+    WHERE run_id NOT IN (SELECT run_id FROM what_if)
+    GROUP BY run_id, cause
 )
 SELECT
     s.run_id,

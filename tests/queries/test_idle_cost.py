@@ -36,3 +36,14 @@ def test_a_cause_of_no_wall(trace: Trace) -> None:
 
 def test_an_unknown_cost(trace: Trace) -> None:
     assert cost(trace, "synchronize", None, True)[2:4] == ["warning", None]
+
+
+def test_without_steps_it_is_a_share_of_the_span(trace: Trace) -> None:
+    trace.given("wall", wall="launch", is_wall=True)
+    trace.stand_in("what_if")
+    device = {"source_id": "file", "process": 1, "device_id": 0}
+    trace.given("nccl_time_share", span_ns=100, **device)
+    for total_ns in (20, 40):
+        trace.given("kernel_gap_cause", cause="launch_call", total_ns=total_ns, **device)
+    asked = "SELECT cause, severity, saved_ns, saved_share FROM idle_cost"
+    assert trace.ask(asked) == [("launch_call", "wall", None, 0.6)]
