@@ -56,8 +56,8 @@ WHERE part_share > 0
 ORDER BY gpu, part_position"""
 
 FLEET_SQL = """SELECT
-    measure, direction, minority_count, gpu_count, fleet_mean, fleet_median,
-    minority_median, difference_share, gpus
+    measure, direction, minority_count, gpu_count, fleet_mean AS mean_value,
+    fleet_median AS median_value, minority_median AS minority_value, difference_share, gpus
 FROM fleet_minority
 ORDER BY abs(difference_share) DESC NULLS LAST, gpu_name, measure, direction"""
 

@@ -125,7 +125,7 @@ def _run_figures(run: dict[str, Any]) -> tuple[Figure, ...]:
         return Figure(label, column, run[column], "run_summary", meaning, of=of)
 
     return (
-        figure("device_count", "GPUs", "GPUs that traced processes used."),
+        figure("device_count", "GPUs traced", "GPUs that traced processes used."),
         figure(
             "rank_count",
             "Ranks present" if run["world_size"] is None else "Ranks of world size",

@@ -26,6 +26,8 @@ _ASSETS = Path(__file__).parent / "assets"
 _UNIT = re.compile(r"_(ns|hz)$")
 # Longer texts are cut by the page's style and shown whole on request.
 _LONG = 56
+# Columns of a table beyond which a screen has no room for those that hold nothing.
+_WIDE = 9
 # Where a page's head holds what the index of runs shows of it.
 RECORD = "tracelake-verdict"
 _WORDS = {"bytes_per_s": "bandwidth", "start_utc_ns": "start"}
@@ -195,7 +197,14 @@ def _is_number(table: Table, column: str) -> bool:
 
 
 def _drawn_columns(table: Table) -> list[str]:
-    return [column for column in table.columns if column != "bar_share"]
+    """What is drawn: of a wide table no column without any value, which only hides the others."""
+    drawn = [column for column in table.columns if column != "bar_share"]
+    if len(drawn) <= _WIDE:
+        return drawn
+    held = {
+        table.columns[i] for row in table.rows for i, cell in enumerate(row) if cell is not None
+    }
+    return [column for column in drawn if column in held]
 
 
 def _bar_width(table: Table, row: Sequence[object], column: str) -> str:

@@ -23,7 +23,7 @@ from pipeline.report import (
     thresholds,
     verdict,
 )
-from pipeline.report.section import Chart, Section
+from pipeline.report.section import Chart, Section, Source, Table
 from pipeline.store import Store
 
 
@@ -145,3 +145,12 @@ def test_clocks_and_power_lie_under_the_activity(store: Store) -> None:
     assert float(rows[0]["start_s"]) == 0
     assert min(float(row["min_value"]) for row in rows) < float(rows[0]["median_value"])
     assert "dcgmi dmon" in shown(store, conditions, "cpu_only").empty
+
+
+def test_wide_tables_leave_out_columns_without_values() -> None:
+    names = tuple(f"c{i}" for i in range(10))
+    rows = ((1,) * 9 + (None,), (None,) * 10)
+    wide = Table("t", "T", Source("v", "SELECT"), names, rows, 2, {})
+    assert page._drawn_columns(wide) == [*names[:9]]
+    narrow = Table("t", "T", Source("v", "SELECT"), ("a", "b"), ((1, None),), 1, {})
+    assert page._drawn_columns(narrow) == ["a", "b"]
