@@ -1,7 +1,7 @@
 -- PCIe links below the generation or width that they could have, while their GPU had
 -- work: an idle link may go down to generation 1. The best is what the GPU and host
--- report, else the best under load of GPUs of the same product. Most samples are below it,
--- or many in a row: a link that falls in the middle of the run.
+-- report, else the best under load of GPUs of the same product. Most samples are below
+-- it, or many in a row: a link that falls in the middle of the run.
 -- Grain: one row per (telemetry_key, what).
 --
 -- telemetry_key  See telemetry_gpu.

@@ -1,6 +1,6 @@
--- Where only names of kernels tell the backward pass, forward work done again right before
--- its first kernel: what stands before a later backward kernel of the same kind too, and
--- once more often in the forward pass than there are such backward kernels.
+-- Forward work done again right before the first backward kernel, told by names alone.
+-- It stands before a later backward kernel of the same kind too, and once more often in
+-- the forward pass than there are such backward kernels.
 -- Grain: one row per (device_key, step) with any.
 --
 -- device_key  See traced_device.
