@@ -38,7 +38,8 @@ class Asked:
 
     def __init__(self, store: Path, **thresholds: float) -> None:
         views = ("kernel_gap_part", "kernel_gap_cause", "step_time", "device_step")
-        self.connection = Store.open(store).connect(thresholds, asked=views)
+        kept = catalog.used_repeatedly(views)
+        self.connection = Store.open(store).connect(thresholds, kept=kept)
 
     def rows(self, view: str, file: str, **equal: Any) -> list[dict[str, Any]]:
         job, name = file.split("/")
