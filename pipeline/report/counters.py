@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     import duckdb
     import polars as pl
 
-VIEWS = ("gpu_sample_summary",)
+VIEWS = ("gpu_sample_summary", "gpu_metric")
 
+# Of codes, masks of reasons, settings and ever growing totals no average says anything.
 SQL = """SELECT
-    metric,
+    s.metric,
     count(*) AS gpu_count,
     sum(sample_count)::BIGINT AS sample_count,
     min(min_value) AS min_value,
@@ -26,9 +27,11 @@ SQL = """SELECT
     max(median_value) AS highest_median_value,
     max(p95_value) AS highest_p95_value,
     max(max_value) AS max_value
-FROM gpu_sample_summary
-GROUP BY metric
-ORDER BY metric"""
+FROM gpu_sample_summary AS s
+LEFT JOIN gpu_metric AS m USING (metric)
+WHERE coalesce(m.kind, 'gauge') IN ('gauge', 'rate')
+GROUP BY s.metric
+ORDER BY s.metric"""
 
 CHART_SQL = f"""SELECT *, regexp_replace(metric, '_share$', '') AS counter
 FROM ({SQL})
@@ -40,7 +43,7 @@ def section(connection: duckdb.DuckDBPyConnection) -> Section:
     title, explanation = (
         "Hardware counters",
         "Samples of each GPU's counters over the capture; a share is of the counter's peak. "
-        "Lowest and highest are of single GPUs.",
+        "Lowest and highest are of single GPUs. Codes, states and totals have no average.",
     )
     source = Source("gpu_sample_summary", SQL)
     counters = table(connection, "counters", source, "Counters, over all GPUs")

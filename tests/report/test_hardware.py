@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.ingest import ingest
-from pipeline.report import hardware
+from pipeline.report import counters, hardware
 from pipeline.report.section import Section
 from pipeline.store import Store
 
@@ -56,3 +56,12 @@ def test_the_braked_host(store: Store) -> None:
 def test_without_telemetry_it_says_what_to_record(store: Store) -> None:
     section = shown(store, "cpu_only")
     assert "dcgmi dmon" in section.empty and section.tables == ()
+
+
+def test_codes_and_totals_have_no_average(store: Store) -> None:
+    connection = store.connect(runs=["throttled_gpu"], asked=counters.VIEWS)
+    sampled = connection.execute("SELECT DISTINCT metric FROM gpu_sample_summary").fetchall()
+    assert {("xid",), ("clock_event_reasons",), ("total_energy_j",)} & set(sampled)
+    shown = {metric for (metric,) in cells(counters.section(connection), "counters", "metric")}
+    assert {"sm_clock_hz", "power_w"} <= shown
+    assert not {"xid", "clock_event_reasons", "total_energy_j"} & shown
