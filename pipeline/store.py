@@ -51,6 +51,9 @@ _LONGEST_NAME = 255
 
 Outcome = Literal["stored", "replaced", "unchanged", "duplicate"]
 
+# By folder: which state of it was read, and what was in it.
+_RECALLED: dict[Path, tuple[tuple[int, int], Known | None]] = {}
+
 
 @dataclass(frozen=True)
 class Known:
@@ -166,6 +169,18 @@ class Store:
         row = pq.read_table(file, columns=columns, partitioning=None).to_pylist()[0]
         return Known(**row)
 
+    def _recalled(self, folder: Path) -> Known | None:
+        """What is committed in a folder, read once for as long as it is the same folder: each
+        file of a run is compared with all others of it."""
+        try:
+            state = folder.stat()
+        except FileNotFoundError:  # just replaced
+            return self._committed(folder)
+        key = (state.st_ino, state.st_mtime_ns)
+        if folder not in _RECALLED or _RECALLED[folder][0] != key:
+            _RECALLED[folder] = key, self._committed(folder)
+        return _RECALLED[folder][1]
+
     # -- writing ---------------------------------------------------------------------------
 
     @contextmanager
@@ -279,7 +294,7 @@ class Store:
             return None
         says_whose = new.host is not None or new.capture_start_utc_ns is not None
         for other in sorted(target.parent.iterdir()):
-            known = self._committed(other) if other != target else None
+            known = self._recalled(other) if other != target else None
             if known and known.fingerprint == new.fingerprint and known.status != "refused":
                 folders = PurePosixPath(known.path).parent, PurePosixPath(new.path).parent
                 if says_whose or folders[0] == folders[1]:
