@@ -449,6 +449,14 @@ def test_making_it_again_changes_nothing(store: Store) -> None:
     assert held(Store.create(os.path.relpath(store.root))) == held(store)
 
 
+def test_what_replaced_a_file_is_what_others_are_compared_with(store: Store) -> None:
+    put(store, "r", "a", "one")
+    put(store, "r", "b", "two")  # compared with a, which is remembered
+    assert put(store, "r", "a", "three")[0] == "replaced"
+    assert put(store, "r", "c", "three") == ("duplicate", "a")
+    assert put(store, "r", "c", "one")[0] == "stored"
+
+
 def test_staged_files_are_not_yet_parquet(store: Store) -> None:
     """Readers that search the whole store for *.parquet must not find them."""
     put(store, "r", "a", "one")
